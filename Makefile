@@ -1,0 +1,56 @@
+# Everything a person does with this checkout. Needs Python 3.11 or newer and make, nothing else.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check format e2e bench wheel clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+setup: $(READY) ## .venv with everything in it (also done by the others when needed)
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Sightline needs Python 3.11 or newer; this is %d.%d. Try: make PYTHON=python3.11 setup" % sys.version_info[:2])'
+	@echo "setup: installing into .venv from requirements/dev.txt"
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@$(PIP) --require-hashes --requirement requirements/dev.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+	@echo "setup: done"
+
+run: setup ## the proxy on loopback
+	@$(BIN)/sightline serve
+
+demo: setup ## a blind model asked about a screenshot, before and after, offline
+	@$(BIN)/python demo/demo.py
+
+test: check ## make check, then the whole suite
+	@$(BIN)/python -m pytest --quiet
+
+check: setup ## format, lint, strict types, the room rules, the requirements manifest
+	@$(BIN)/ruff format --check --quiet . || { echo "check: not formatted; run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --strict
+	@$(BIN)/python -m pytest --quiet -n 0 tests/test_rooms.py tests/test_requirements.py
+
+format: setup ## let ruff format and sort
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format --quiet .
+
+e2e: setup ## real agents through the real proxy (installs Node 22 and Claude Code into a cache)
+	@scripts/e2e-env >/dev/null
+	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
+
+bench: setup ## the figures, against nginx and LiteLLM
+	@$(BIN)/python bench/run.py
+
+wheel: setup ## dist/sightline-*.whl
+	@$(BIN)/python -m hatchling build --target wheel
+
+clean: ## remove .venv, dist and caches
+	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

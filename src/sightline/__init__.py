@@ -1,0 +1,5 @@
+"""Sightline gives AI agents eyes."""
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__"]

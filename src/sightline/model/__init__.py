@@ -1,0 +1,1 @@
+"""Values only: every other room speaks in these words, and nothing here does anything."""

@@ -1,0 +1,85 @@
+"""Needs: what a pass must know. Facts: what the driver found out. A need is its own cache key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sightline.model.geometry import Size
+from sightline.model.image import Image, Picture, Target
+from sightline.model.refusal import Refusal
+from sightline.model.source import Inline, Source
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What does the header say? Answered by `Picture`."""
+
+    image: Inline
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Can every pixel be decoded? Answered by `Picture`."""
+
+    image: Inline
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """The image, made to fit. Answered by `Image`."""
+
+    image: Inline
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is to be seen there? Answered by `Description`."""
+
+    image: Source
+    remembered_only: bool = False  # nobody is paid for this look: only what is known already counts
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    sha256: str
+    size: Size
+    text: str
+    seer: str
+    remembered: bool = False
+
+
+Need = Probe | Check | Refit | Look
+Answer = Picture | Image | Description | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a pass lacks; the driver answers all of it at once and decides again."""
+
+    needs: frozenset[Need]
+
+
+class Facts:
+    """The answers so far."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: Mapping[Need, Answer] | None = None) -> None:
+        self._answers = dict(answers or {})
+
+    def __contains__(self, need: Need) -> bool:
+        return need in self._answers
+
+    def answer(self, need: Need, kind: type[T]) -> T | Refusal | None:
+        """The answer to `need`, or None while it is not known."""
+        found = self._answers.get(need)
+        assert found is None or isinstance(found, (kind, Refusal)), (need, found)
+        return found
+
+    def with_answers(self, answers: Mapping[Need, Answer]) -> Facts:
+        return Facts({**self._answers, **answers})

@@ -1,0 +1,42 @@
+"""What becomes of a sight this turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The model gets the pixels as the client sent them; `mime` corrects a declaration that lied."""
+
+    mime: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """The model gets the pixels in another size or format."""
+
+    image: Image
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The model gets words in the place of pixels."""
+
+    words: str
+    seer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The model gets one honest sentence in the place of pixels."""
+
+    words: str
+    refusal: Refusal
+
+
+Fate = Shown | Refitted | Told | Refused

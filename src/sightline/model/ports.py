@@ -1,0 +1,75 @@
+"""The contracts of the outside world: what the driver may ask of it, in as few methods as will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sightline.model.facts import Description
+from sightline.model.image import Image
+from sightline.model.profile import Lesson, Limits
+from sightline.model.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+
+
+class Http(Protocol):
+    """One bounded exchange with a configured address; trouble on the way is a refusal."""
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Reply | Refusal: ...
+
+
+class Seer(Protocol):
+    """Something that looks at an image and answers in words."""
+
+    @property
+    def name(self) -> str:
+        """provider/model, as it is shown to people and kept in the record."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """What it accepts; the driver refits before it asks."""
+        ...
+
+    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal: ...
+
+
+class Record(Protocol):
+    """The durable memory. Every row belongs to a scope; nothing is read across scopes."""
+
+    def keep_image(self, scope: str, image: Image) -> None:
+        """Store the bytes; on return they survive a crash."""
+        ...
+
+    def image(self, scope: str, sha256: str) -> Image | None: ...
+
+    def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
+
+    def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+
+    def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None: ...
+
+    def lesson(self, upstream: str, model: str) -> Lesson | None: ...
+
+    def lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
+
+    def forget_lesson(self, upstream: str, model: str) -> bool: ...
+
+    def consent(self, provider: str, given: bool) -> None: ...
+
+    def consents(self) -> Mapping[str, bool]: ...
+
+    def scope_of(self, credential: str) -> str:
+        """A keyed hash of a credential; the key never leaves the record."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,77 @@
+"""What a model on a wire accepts, and where it listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+WireName = Literal["anthropic", "openai_chat"]
+"""The wires that are read and written here."""
+
+Api = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
+"""Every kind of address that an upstream serves; the others pass through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a provider refuses. None: no limit is known."""
+
+    formats: tuple[str, ...] = ("image/png", "image/jpeg", "image/webp", "image/gif")
+    encoded_bytes: int | None = None  # base64 length of one image
+    edge: int | None = None  # longer side, in pixels
+    crowd: int | None = None  # with more images than this in a request …
+    crowd_edge: int | None = None  # … the longer side may be only this
+    count: int | None = None
+    request_bytes: int | None = None
+
+    def edge_among(self, images: int) -> int | None:
+        """The edge limit of each image in a request that carries so many."""
+        if self.crowd is not None and self.crowd_edge is not None and images > self.crowd:
+            return min(self.crowd_edge, self.edge or self.crowd_edge)
+        return self.edge
+
+    def tightened(self, other: Limits) -> Limits:
+        """The stricter of both in each respect."""
+
+        def least(a: int | None, b: int | None) -> int | None:
+            return min((n for n in (a, b) if n is not None), default=None)
+
+        return Limits(
+            formats=tuple(f for f in self.formats if f in other.formats) or self.formats,
+            encoded_bytes=least(self.encoded_bytes, other.encoded_bytes),
+            edge=least(self.edge, other.edge),
+            crowd=least(self.crowd, other.crowd),
+            crowd_edge=least(self.crowd_edge, other.crowd_edge),
+            count=least(self.count, other.count),
+            request_bytes=least(self.request_bytes, other.request_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One model as one upstream serves it on one wire."""
+
+    upstream: str
+    wire: WireName
+    model: str
+    vision: bool | None = None  # None: unknown, and taken as seeing until the upstream says otherwise
+    limits: Limits = field(default_factory=Limits)
+    tool_images: Literal["native", "hoist"] = "native"  # may a tool result carry an image on this wire
+    sibling: str | None = None  # the model of the same upstream that can look for this one
+    why: str = "nothing is known about this model"  # the rule that decided `vision`
+    settled: bool = False  # the user has said so: no rejection changes it
+
+    def learnt(self, lesson: Lesson) -> Profile:
+        """This profile, corrected by what the upstream itself has said."""
+        corrected = replace(self, limits=self.limits.tightened(lesson.limits))
+        blind = lesson.blind and not self.settled
+        return replace(corrected, vision=False, why=lesson.why) if blind else corrected
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a rejection taught about a model."""
+
+    blind: bool = False
+    limits: Limits = field(default_factory=Limits)
+    why: str = ""

@@ -1,0 +1,26 @@
+"""What settings, profile and past rejections lay down for one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sightline.model.profile import Profile
+
+Mode = Literal["fallback", "always", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    profile: Profile
+    mode: Mode = "fallback"
+    max_images: int = 20  # described in one request; 0: no limit
+    paid: bool = True  # False where only a count is asked for: no look is paid for that
+    distrust: bool = False  # the upstream could not read some image: decode each before it is sent again
+    recode: bool = False  # … and encode it anew
+    poison: frozenset[str] = frozenset()  # keys of the images that the upstream has refused to read
+
+    @property
+    def blind(self) -> bool:
+        """Does the model get words instead of pixels?"""
+        return self.mode == "always" or self.profile.vision is False

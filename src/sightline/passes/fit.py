@@ -1,0 +1,96 @@
+"""Pixels for a model that sees: every image of the request within the limits of the model it goes to.
+
+The whole history is judged on every request: one image more can make an old one illegal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sightline.model.facts import Check, Facts, Need, Needs, Probe, Refit
+from sightline.model.fate import Fate, Refitted, Refused, Shown
+from sightline.model.image import Image, Picture, Target
+from sightline.model.profile import Limits
+from sightline.model.refusal import Refusal
+from sightline.model.rules import Rules
+from sightline.model.scene import Scene, Sight
+from sightline.model.source import Inline
+from sightline.passes.words import absence
+
+_UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
+
+
+def target(limits: Limits, images: int = 1, encoded: int = 0) -> Target:
+    """What one of so many images has to be, `encoded` being the base64 length of all of them together."""
+    each = limits.encoded_bytes
+    # A tenth of the request is left to its words.
+    room = limits.request_bytes * 9 // 10 if limits.request_bytes is not None else None
+    if room is not None and encoded > room:
+        each = min(each or room, room // images)
+    return Target(limits.formats, each, limits.edge_among(images))
+
+
+def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    if rules.blind:
+        return scene
+    encoded = sum(len(s.source.text) for s in scene.sights if isinstance(s.source, Inline))
+    goal = target(rules.profile.limits, len(scene.sights), encoded)
+    left_out = _beyond_count(scene, rules)
+    needs: set[Need] = set()
+    sights: list[Sight] = []
+    for sight in scene.sights:
+        outcome = sight.fate or left_out.get(sight.place) or _fate(sight, goal, facts, rules)
+        if isinstance(outcome, Need):
+            needs.add(outcome)
+        else:
+            sights.append(sight.meets(outcome))
+    return Needs(frozenset(needs)) if needs else replace(scene, sights=tuple(sights))
+
+
+def _beyond_count(scene: Scene, rules: Rules) -> dict[tuple[str | int, ...], Fate]:
+    """The oldest images, where a provider takes only so many."""
+    most = rules.profile.limits.count
+    if most is None or len(scene.sights) <= most:
+        return {}
+    no = Refusal("too_large", f"the provider takes at most {most} images in a request and newer ones were kept")
+    return {s.place: Refused(absence(no, s.filename), no) for s in scene.sights[: len(scene.sights) - most]}
+
+
+def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | Need:
+    if not isinstance(sight.source, Inline):
+        return Shown()
+    if sight.source.key in rules.poison:
+        return Refused(absence(_UNREADABLE, sight.filename), _UNREADABLE)
+    # A provider that choked on some image may have choked on any: then each is decoded to its last pixel.
+    need = Check(sight.source) if rules.distrust else Probe(sight.source)
+    seen = facts.answer(need, Picture)
+    match seen:
+        case None:
+            return need
+        case Refusal():
+            return Refused(absence(seen, sight.filename), seen)
+        case Picture() if goal.admits(seen, len(sight.source.text)) and not rules.recode:
+            return Shown() if seen.mime == sight.source.declared else Shown(seen.mime)
+        case Picture():
+            return _refitted(sight, sight.source, seen, goal, facts)
+
+
+def _refitted(sight: Sight, source: Inline, seen: Picture, goal: Target, facts: Facts) -> Fate | Need:
+    need = Refit(source, goal)
+    match facts.answer(need, Image):
+        case None:
+            return need
+        case Refusal() as no:
+            return Refused(absence(no, sight.filename), no)
+        case Image() as image:
+            return Refitted(image, _why(seen, len(source.text), goal))
+
+
+def _why(seen: Picture, encoded: int, goal: Target) -> str:
+    if seen.mime not in goal.formats:
+        return f"{seen.mime} is not taken there"
+    if goal.edge is not None and seen.size.edge > goal.edge:
+        return f"{seen.size} is over {goal.edge} px"
+    if goal.encoded_bytes is not None and encoded > goal.encoded_bytes:
+        return f"{encoded:,} encoded bytes are over {goal.encoded_bytes:,}"
+    return "the provider could not read it as it was"

@@ -1,0 +1,27 @@
+"""May this be read at all? Nothing that this pass has refused is decoded, fetched or sent anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sightline.model.facts import Facts, Needs
+from sightline.model.fate import Refused
+from sightline.model.refusal import Refusal
+from sightline.model.rules import Rules
+from sightline.model.scene import Scene, Sight
+from sightline.model.source import Inline
+from sightline.passes.words import absence
+
+LARGEST = 64 * 1024 * 1024  # bytes of a source that may still be refitted
+_LARGEST_TEXT = LARGEST // 3 * 4 + 4
+
+
+def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    return replace(scene, sights=tuple(map(_judged, scene.sights)))
+
+
+def _judged(sight: Sight) -> Sight:
+    if not isinstance(sight.source, Inline) or len(sight.source.text) <= _LARGEST_TEXT:
+        return sight
+    no = Refusal("too_large", f"it is larger than {LARGEST >> 20} MiB", "ask for a smaller copy of it")
+    return sight.meets(Refused(absence(no, sight.filename), no))

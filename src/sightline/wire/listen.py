@@ -1,0 +1,71 @@
+"""The answer's half of a wire, pure: what goes to the client as an answer comes, stalls, breaks or ends.
+
+`listen(state, event)` gives the next state and the bytes to send. What the upstream says goes out as it came;
+words of our own appear only while nothing has come yet (keep-alives) and after the upstream broke off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes from the upstream."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """Nothing has come for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The upstream failed: before its answer, or in the middle of it."""
+
+    message: str
+
+
+Event = Chunk | Stalled | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How one wire says, inside a stream, what every wire has to say."""
+
+    last: bytes  # stands in the last event of a stream that is whole
+    alive: bytes  # a keep-alive that every client of the wire skips
+    failure: Callable[[str], bytes]  # the event that tells of an error
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What has been heard of a stream so far."""
+
+    voice: Voice
+    tail: bytes = b"\n"  # the end of what has gone out, long enough to know where an event stands
+    begun: bool = False  # the upstream's own bytes have gone out
+    whole: bool = False  # its last event has
+
+
+def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
+    match event:
+        case Chunk(data=data):
+            seen = state.tail + data
+            whole = state.whole or state.voice.last in seen
+            return replace(state, tail=seen[-len(state.voice.last) :], begun=True, whole=whole), data
+        case Stalled():
+            # Once the upstream speaks, it keeps its own stream alive.
+            return state, b"" if state.begun else state.voice.alive
+        case Broken(message=message):
+            if state.whole:
+                return state, b""
+            # A blank line ends the event that was cut, so that the client does not read both as one.
+            gap = b"" if not state.begun or state.tail.endswith(b"\n\n") else b"\n\n"
+            return replace(state, whole=True), gap + state.voice.failure(message)
+        case _:
+            assert_never(event)

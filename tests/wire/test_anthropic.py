@@ -1,0 +1,186 @@
+"""The Messages wire: every place where an image stands, and how each fate is written there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Call, Json, Path, Sight
+from sightline.model.source import Inline, Link, Opaque
+from sightline.wire import ANTHROPIC
+from sightline.wire.inline import bare
+from tests.wire.bodies import LONG, MARK, SEEING, SMALL, block, body, image, lowered, read, result, text, user
+
+SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
+IN_MESSAGE: Path = ("messages", 0, "content", 0)
+
+
+def png(data: str = SMALL, mime: str = "image/png") -> Inline:
+    return bare(data.encode(), mime)
+
+
+def use(call: str, name: str, **arguments: Json) -> dict[str, Json]:
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": name, "input": dict(arguments)}]}
+
+
+@pytest.mark.parametrize(
+    ("image_block", "source"),
+    [
+        pytest.param(block(), png(), id="base64"),
+        pytest.param(block(LONG), png(LONG), id="base64 that was lifted out"),
+        pytest.param(
+            {"source": {"data": SMALL, "type": "base64", "media_type": "image/png"}, "type": "image"},
+            png(),
+            id="another order of keys",
+        ),
+        pytest.param({"type": "image", "source": {"type": "base64", "data": SMALL}}, png(mime=""), id="no type"),
+        pytest.param({"type": "image", "source": {"type": "url", "url": "https://a/b"}}, Link("https://a/b"), id="url"),
+        pytest.param({"type": "image", "source": {"type": "file", "file_id": "file_1"}}, Opaque("file_1"), id="file"),
+        pytest.param({**block(), "cache_control": MARK, "x": 1}, png(), id="with unknown fields"),
+    ],
+)
+def test_an_image_block_of_a_message_is_a_sight(image_block: Json, source: Inline) -> None:
+    (sight,) = read(ANTHROPIC, body(user(image_block, text("what is it")))).scene.sights
+    assert sight == Sight(IN_MESSAGE, source, "user")
+
+
+def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
+    conversation = body(
+        user(text("look")),
+        use("toolu_1", "Read", file_path="/home/me/shot one.png"),
+        user(result("toolu_1", text("here"), block(LONG), text("[source]")), text("and now?")),
+    )
+    (sight,) = read(ANTHROPIC, conversation).scene.sights
+    place = ("messages", 2, "content", 0, "content", 1)
+    assert sight == Sight(place, png(LONG), "tool", Call("toolu_1", "Read"), "shot one.png")
+
+
+def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> None:
+    asked: Json = [
+        {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/a/{n}.png"}} for n in (1, 2)
+    ]
+    conversation = body(
+        {"role": "assistant", "content": asked},
+        user(result("toolu_2", block("Mg==")), {"type": "tool_result", "tool_use_id": "x", "content": "plain"}),
+        user(result("toolu_1", block("MQ=="))),
+    )
+    found = read(ANTHROPIC, conversation)
+    assert found.texts() == ["Mg==", "MQ=="]
+    assert [(s.call, s.filename) for s in found.scene.sights] == [
+        (Call("toolu_2", "Read"), "2.png"),
+        (Call("toolu_1", "Read"), "1.png"),
+    ]
+
+
+def test_a_result_of_an_unknown_call_is_a_sight_all_the_same() -> None:
+    (sight,) = read(ANTHROPIC, body(user(result("toolu_9", block())))).scene.sights
+    assert (sight.call, sight.filename) == (Call("toolu_9"), None)
+
+
+def test_images_beside_system_messages_are_found() -> None:
+    conversation = body(
+        user(text("hello")),
+        {"role": "system", "content": "be brief", "output_config": {"effort": "medium"}},
+        {"role": "system", "content": [text("look at this"), block("MQ==")]},
+        user(block("Mg==")),
+        stream=True,
+    )
+    found = read(ANTHROPIC, conversation)
+    assert [sight.place for sight in found.scene.sights] == [
+        ("messages", 2, "content", 1),
+        ("messages", 3, "content", 0),
+    ]
+    assert (found.scene.model, found.scene.stream) == ("m", True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"model": "m"}, id="no messages"),
+        pytest.param({"model": "m", "messages": None}, id="messages are null"),
+        pytest.param({"model": "m", "messages": {"role": "user"}}, id="messages are an object"),
+        pytest.param(body(None, 7, "text", [block()]), id="messages that are none"),
+        pytest.param(body({"role": "user"}), id="no content"),
+        pytest.param(body({"role": "user", "content": None}), id="content is null"),
+        pytest.param(body({"role": "user", "content": block()}), id="content is an object"),
+        pytest.param(body({"role": "user", "content": SMALL}), id="content is a string"),
+        pytest.param(body(user(None, 1, "x", [block()])), id="blocks that are none"),
+        pytest.param(body(user({"type": "image"})), id="no source"),
+        pytest.param(body(user({"type": "image", "source": None})), id="source is null"),
+        pytest.param(body(user({"type": "image", "source": {"type": "base64", "data": None}})), id="no data"),
+        pytest.param(body(user({"type": "image", "source": {"type": "future", "data": SMALL}})), id="new source"),
+        pytest.param(body(user({"type": "tool_result", "tool_use_id": "t", "content": SMALL})), id="a text result"),
+        pytest.param(body(user({"type": "tool_result", "tool_use_id": "t"})), id="an empty result"),
+        pytest.param(body({"role": "assistant", "content": [block()]}), id="an image that the model made"),
+        pytest.param(body(user(text("see")), tools=[{"input_schema": block()}]), id="outside the messages"),
+    ],
+)
+def test_what_is_no_image_block_is_no_sight(odd: Json) -> None:
+    found = read(ANTHROPIC, odd)
+    assert found.scene.sights == ()
+    assert lowered(ANTHROPIC, odd, []) == odd
+
+
+@pytest.mark.parametrize(
+    ("fate", "after"),
+    [
+        pytest.param(None, block(), id="undecided"),
+        pytest.param(Shown(), block(), id="shown"),
+        pytest.param(Shown("image/webp"), block(mime="image/webp"), id="shown under its true type"),
+        pytest.param(Refitted(image(b"jpeg"), "too large"), block("anBlZw==", "image/jpeg"), id="refitted"),
+        pytest.param(Told("<a fence>", "up/eye"), text("<a fence>"), id="told"),
+        pytest.param(SENTENCE, text("[not available]"), id="refused"),
+    ],
+)
+def test_each_fate_is_written_in_the_place_of_the_image(fate: Fate | None, after: Json) -> None:
+    for size in (SMALL, LONG):
+        conversation = body(user(text("a"), block(size), text("b")), max_tokens=5)
+        expected = json.loads(json.dumps(after).replace(SMALL, size))
+        assert lowered(ANTHROPIC, conversation, [fate], SEEING) == body(
+            user(text("a"), expected, text("b")), max_tokens=5
+        )
+        held = body(user(result("t", text("a"), block(size)), text("b")))
+        assert lowered(ANTHROPIC, held, [fate], SEEING) == body(user(result("t", text("a"), expected), text("b")))
+
+
+def test_a_missing_type_is_put_in_where_the_true_one_is_known() -> None:
+    source: dict[str, Json] = {"type": "base64", "data": LONG, "extra": 1}
+    bare_block: dict[str, Json] = {"type": "image", "source": source}
+    expected: Json = {"type": "image", "source": {**source, "media_type": "image/png"}}
+    assert lowered(ANTHROPIC, body(user(bare_block)), [Shown("image/png")]) == body(user(expected))
+
+
+@pytest.mark.parametrize("fate", [Told("words", "up/eye"), SENTENCE])
+def test_a_cache_mark_moves_to_whatever_stands_in_the_image_s_place(fate: Told | Refused) -> None:
+    marked = {**block(LONG), "cache_control": MARK}
+    after = {**text(fate.words), "cache_control": MARK}
+    assert lowered(ANTHROPIC, body(user(marked, text("b"))), [fate]) == body(user(after, text("b")))
+
+
+@pytest.mark.parametrize("fate", [Shown("image/gif"), Refitted(image(), "too large")])
+def test_a_cache_mark_stays_on_an_image_that_stays(fate: Fate) -> None:
+    marked: dict[str, Json] = {"cache_control": MARK, **block(LONG)}
+    after = lowered(ANTHROPIC, body(user(marked)), [fate])
+    match after:
+        case {"messages": [{"content": [{"type": "image", "cache_control": mark}]}]}:
+            assert mark == MARK
+        case _:
+            raise AssertionError(after)
+
+
+def test_a_result_keeps_its_own_fields_when_its_image_is_told() -> None:
+    held: dict[str, Json] = {**result("t", block(LONG)), "is_error": False, "cache_control": MARK}
+    after: Json = {**held, "content": [text("words")]}
+    assert lowered(ANTHROPIC, body(user(held)), [Told("words", "up/eye")]) == body(user(after))
+
+
+def test_many_images_meet_their_own_fates() -> None:
+    conversation = body(user(block("MQ=="), block(LONG)), user(result("t", block("Mg=="), block("Mw=="))))
+    fates = [Told("one", "eye"), Shown(), Refitted(image(b"two"), "why"), SENTENCE]
+    assert lowered(ANTHROPIC, conversation, fates) == body(
+        user(text("one"), block(LONG)),
+        user(result("t", block("dHdv", "image/jpeg"), text("[not available]"))),
+    )

@@ -1,0 +1,205 @@
+"""Lifting base64 out of a body and splicing edits into it: what is not edited is not touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.scene import Json
+from sightline.wire.jsontext import STRIDE, Document, lift
+from tests.requirements import requirement
+from tests.wire.json_texts import (
+    Box,
+    any_values,
+    base64_like,
+    documents,
+    documents_and_edits,
+    edited,
+    marks,
+    written,
+)
+
+TOKEN = "sightline-0123456789abcdef-"
+
+
+def lifted(body: str | bytes) -> Document:
+    document = lift(body.encode() if isinstance(body, str) else body, TOKEN)
+    assert document is not None
+    return document
+
+
+def spliced(document: Document, edits: list[Edit]) -> bytes:
+    return b"".join(document.splice(edits))
+
+
+def strings(tree: Json) -> Iterator[str]:
+    """Every string of a tree, keys too, in the order of writing."""
+    match tree:
+        case str():
+            yield tree
+        case list():
+            for item in tree:
+                yield from strings(item)
+        case dict():
+            for key, value in tree.items():
+                yield key
+                yield from strings(value)
+
+
+@requirement("law.1")
+@given(documents_and_edits(marks))
+def test_an_edit_changes_the_bytes_of_its_own_value_and_no_other(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    body = written(text).encode()
+    assert spliced(lifted(body), edits).decode() == written(edited(text, edits))
+
+
+@given(documents_and_edits(any_values))
+def test_any_value_is_written_so_that_it_is_read_back(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    assert json.loads(spliced(lifted(written(text)), edits)) == json.loads(written(edited(text, edits)))
+
+
+@requirement("law.1")
+@given(documents)
+def test_a_body_without_an_edit_is_the_very_same_object(text: Box) -> None:
+    body = written(text).encode()
+    (same,) = lifted(body).splice([])
+    assert same is body
+
+
+@given(documents)
+def test_every_string_can_be_had_as_its_writer_meant_it(text: Box) -> None:
+    body = written(text)
+    document = lifted(body)
+    found = [bytes(document.text_of(each)) for each in strings(document.tree)]
+    assert found == [each.encode("utf-8", "surrogatepass") for each in strings(json.loads(body))]
+
+
+AROUND = [*range(STRIDE - 66, STRIDE + 67), *range(2 * STRIDE - 66, 2 * STRIDE + 67), 5 * STRIDE - 1, 40_000]
+
+
+@pytest.mark.parametrize("before", [0, 1, STRIDE - 20, STRIDE - 12, STRIDE, 3 * STRIDE + 5])
+def test_base64_of_every_length_around_the_stride_comes_back_whole(before: int) -> None:
+    for length in AROUND:
+        payload = base64_like(length)
+        body = json.dumps({"a": "x " * (before // 2), "b": payload, "c": [payload[::-1], "é"]})
+        document = lifted(body)
+        tree = document.tree
+        assert isinstance(tree, dict)
+        assert isinstance(tree["b"], str)
+        assert bytes(document.text_of(tree["b"])) == payload.encode()
+        assert spliced(document, [Replace(("c", 1), "e")]).decode() == body.replace(r"\u00e9", "e")
+
+
+@pytest.mark.parametrize("length", [2 * STRIDE, 2 * STRIDE + 1, 3 * STRIDE, 100_000])
+def test_base64_of_twice_the_stride_never_reaches_the_parser(length: int) -> None:
+    for shift in range(0, STRIDE, 61):
+        document = lifted(json.dumps({"a": " " * shift, "b": base64_like(length)}))
+        assert len(document.skeleton) < STRIDE + 200
+        assert [len(span) for span in document.spans] == [length]
+
+
+def test_base64_that_a_library_stringified_is_lifted_out_of_the_string() -> None:
+    payload = base64_like(30_000)
+    inner = json.dumps([{"type": "text", "text": "read"}, {"type": "media", "data": payload, "mediaType": "image/png"}])
+    twice = json.dumps({"deeper": inner})
+    for content in (inner, twice, f"{payload}\n{payload}", f'"{payload}"', f"\\{payload}\\", f"data:,{payload}"):
+        body = json.dumps({"messages": [{"role": "tool", "content": content}, {"role": "user", "content": "é"}]})
+        document = lifted(body)
+        found = list(strings(document.tree))
+        assert bytes(document.text_of(found[4])) == content.encode()
+        assert spliced(document, [Replace(("messages", 1, "content"), "e")]).decode() == body.replace(r"\u00e9", "e")
+
+
+@pytest.mark.parametrize("escape", [r"\n", r"\/", r"\u0041", r"\ud83d\ude00", r"\\", r"\"", r"\u003d"])
+@pytest.mark.parametrize("place", ["before", "inside", "after"])
+def test_an_escape_beside_base64_is_not_taken_for_base64(escape: str, place: str) -> None:
+    payload = base64_like(20_000)
+    raw = {
+        "before": escape + payload,
+        "inside": payload[:9_000] + escape + payload[9_000:],
+        "after": payload + escape,
+    }[place]
+    body = '{"model": "m", "content": "%s"}' % raw
+    document = lifted(body)
+    assert [bytes(document.text_of(each)) for each in strings(document.tree)][3] == json.loads(body)["content"].encode()
+    assert spliced(document, [Replace(("model",), "n")]).decode() == body.replace('"m"', '"n"')
+
+
+def test_spans_move_with_an_edit_that_carries_their_placeholders() -> None:
+    one, two = base64_like(9_000), base64_like(12_000, start=5)
+    document = lifted(json.dumps({"images": [one, f"data:image/png;base64,{two}"], "shown": []}))
+    tree = document.tree
+    assert isinstance(tree, dict)
+    match tree["images"]:
+        case [str(first), str(second)]:
+            edits: list[Edit] = [
+                Insert(("shown", 0), {"moved": second}),
+                Replace(("images", 0), [first, first]),
+                Replace(("images", 1), "gone"),
+            ]
+            after = json.loads(spliced(document, edits))
+            assert after == {"images": [[one, one], "gone"], "shown": [{"moved": f"data:image/png;base64,{two}"}]}
+        case other:
+            raise AssertionError(other)
+
+
+def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
+    body = '{%s"n": [%s, "%s"], "m": "é"}' % (" " * (STRIDE - 100), "1" * 300, base64_like(9_000))
+    assert spliced(lifted(body), [Replace(("m",), "e")]).decode() == body.replace("é", "e")
+
+
+NESTED = 5_000
+
+
+@requirement("law.9")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"hello", id="words"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'"text"', id="a string"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b'{"a": 1', id="a cut object"),
+        pytest.param(b'{"a": "' + base64_like(20_000).encode(), id="cut in base64"),
+        pytest.param(b'{"a": "' + base64_like(20_000).encode() + b'"', id="cut after base64"),
+        pytest.param(b'{"a": 1} {"b": 2}', id="two objects"),
+        pytest.param(b"{'a': 1}", id="wrong quotes"),
+        pytest.param(b'{"a": "\xff\xfe"}', id="no UTF-8"),
+        pytest.param(b'\xef\xbb\xbf{"a": 1}', id="a byte order mark"),
+        pytest.param('{"a": 1}'.encode("utf-16"), id="UTF-16"),
+        pytest.param(b'{"a": ' + b"[" * NESTED + b"]" * NESTED + b"}", id="nested too deep"),
+        pytest.param(b'{"a": "x\ny"}', id="a bare line end in a string"),
+        pytest.param(b'{"a": "%s0;"}' % TOKEN.encode(), id="the token itself"),
+    ],
+)
+def test_what_cannot_be_read_and_written_back_is_not_read(body: bytes) -> None:
+    assert lift(body, TOKEN) is None
+    assert lift(bytearray(body), TOKEN) is None
+
+
+@given(st.binary(max_size=200))
+@example(b'{"a":\x00}')
+def test_no_bytes_at_all_are_an_error(body: bytes) -> None:
+    document = lift(body, TOKEN)
+    assert document is None or isinstance(json.loads(body), dict)
+
+
+@settings(max_examples=30)
+@given(documents, st.integers(0, 10_000))
+def test_a_cut_body_is_never_read_as_another(text: Box, cut: int) -> None:
+    body = written(text).encode()
+    assert lift(body[: cut % len(body)], TOKEN) is None
+
+
+def test_nesting_that_is_read_can_be_written_back() -> None:
+    for depth in (10, 100, 400):
+        body = '{"deep": %s, "a": 1}' % ("[" * depth + "]" * depth)
+        assert spliced(lifted(body), [Replace(("a",), 2)]).decode() == body.replace("1", "2")

@@ -1,0 +1,202 @@
+"""The outbound HTTP client: the one place that dials the addresses which the user or the client has chosen.
+
+Bytes go through as they are: no redirect is followed, nothing is decompressed, no header is added but what HTTP
+itself needs. Written by hand because it is most of what a request costs: a general client takes twice the time
+of everything else together (see bench/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from sightline.dial.exchange import Body, Buffer, Cut, Exchange, Header
+from sightline.model.ports import Reply
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import is_loopback
+
+__all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
+
+_CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 30.0
+_LARGEST_REPLY = 16 * 1024 * 1024
+
+ProxyFor = Callable[[str, str], str | None]
+"""The address of the proxy for a scheme and a host, if one is to be used."""
+
+
+class Dialler:
+    def __init__(self, proxy_for: ProxyFor = lambda scheme, host: None) -> None:
+        self._proxy_for = proxy_for
+        self._resting: defaultdict[tuple[str, str], list[Exchange]] = defaultdict(list)
+
+    async def send(self, method: str, url: str, headers: Iterable[Header], body: Body) -> Exchange | Refusal:
+        """Send a request and wait for the head of its answer; give the exchange back to `rest` when it is read.
+
+        `headers` hold neither host nor the body's framing, except `transfer-encoding` for a body of unknown
+        length, whose pieces must then be framed already.
+        """
+        where = urlsplit(url)
+        try:
+            verb = method.encode("ascii")
+            head = _head(verb, where, headers, body)
+            if (kept := self._rested(where)) is not None:
+                try:
+                    return await _sent(kept, verb, head, body)
+                except Cut:
+                    # A kept connection may have been closed just as it was taken up: nothing was heard on it.
+                    if kept.heard or not isinstance(body, list | tuple):
+                        raise
+            return await _sent(await self._dial(where), verb, head, body)
+        except (Cut, OSError, ValueError, ssl.SSLError, asyncio.IncompleteReadError) as error:
+            return Refusal("unavailable", f"{where.netloc} did not answer: {_plain(error)}")
+
+    def rest(self, exchange: Exchange, url: str) -> None:
+        """Keep a connection for the next request, if its answer was read to the end."""
+        if exchange.whole and exchange.reusable and not exchange.closed:
+            exchange.rested_at = asyncio.get_running_loop().time()
+            self._resting[_origin(urlsplit(url))].append(exchange)
+        else:
+            exchange.close()
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Reply | Refusal:
+        """One whole exchange, bounded in time and size."""
+        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        try:
+            async with asyncio.timeout(seconds):
+                exchange = await self.send(method, url, pairs, [body])
+                if isinstance(exchange, Refusal):
+                    return exchange
+                try:
+                    text = await exchange.read(_LARGEST_REPLY)
+                finally:
+                    self.rest(exchange, url)
+        except (TimeoutError, Cut):
+            return Refusal("unavailable", f"{urlsplit(url).netloc} did not answer to the end")
+        named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.headers]
+        return Reply(exchange.status, named, text)
+
+    async def close(self) -> None:
+        for exchanges in self._resting.values():
+            for exchange in exchanges:
+                exchange.close()
+        self._resting.clear()
+
+    def _rested(self, where: SplitResult) -> Exchange | None:
+        resting = self._resting[_origin(where)]
+        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        while resting:
+            exchange = resting.pop()
+            if not exchange.closed and exchange.rested_at > oldest:
+                return exchange
+            exchange.close()
+        return None
+
+    async def _dial(self, where: SplitResult) -> Exchange:
+        host, port = where.hostname or "", where.port or _PORTS[where.scheme]
+        secured = _trust() if where.scheme == "https" else None
+        proxy = None if is_loopback(host) else self._proxy_for(where.scheme, host)
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            if proxy is None:
+                name = host if secured else None
+                _, made = await loop.create_connection(Exchange, host, port, ssl=secured, server_hostname=name)
+                return made
+            return await _tunnel(loop, urlsplit(proxy), host, port, secured)
+
+
+async def _sent(exchange: Exchange, verb: bytes, head: bytes, body: Body) -> Exchange:
+    try:
+        await exchange.send(verb, head, body)
+    except BaseException:  # a caller who is cancelled leaves no connection behind
+        exchange.close()
+        raise
+    return exchange
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def _origin(where: SplitResult) -> tuple[str, str]:
+    return where.scheme, where.netloc
+
+
+def _head(method: bytes, where: SplitResult, headers: Iterable[Header], body: Body) -> bytes:
+    path = (where.path or "/") + (f"?{where.query}" if where.query else "")
+    host = where.netloc.rpartition("@")[2]
+    lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), host.encode("ascii"))]
+    lines += [b"%b: %b\r\n" % header for header in headers]
+    if isinstance(body, list | tuple) and (body or method in (b"POST", b"PUT", b"PATCH")):
+        lines.append(b"content-length: %d\r\n" % sum(map(len, body)))
+    return b"".join((*lines, b"\r\n"))
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """The system's certificates, or those that SSL_CERT_FILE and SSL_CERT_DIR name."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def _tunnel(
+    loop: asyncio.AbstractEventLoop, proxy: SplitResult, host: str, port: int, secured: ssl.SSLContext | None
+) -> Exchange:
+    """A connection through a proxy, which sees the name of the host and nothing more."""
+    reader, writer = await asyncio.open_connection(proxy.hostname or "", proxy.port or _PORTS[proxy.scheme])
+    try:
+        return await _tunnelled(loop, reader, writer, proxy, host, port, secured)
+    except BaseException:
+        writer.transport.abort()
+        raise
+
+
+async def _tunnelled(
+    loop: asyncio.AbstractEventLoop,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    proxy: SplitResult,
+    host: str,
+    port: int,
+    secured: ssl.SSLContext | None,
+) -> Exchange:
+    name = f"[{host}]" if ":" in host else host
+    request = f"CONNECT {name}:{port} HTTP/1.1\r\nhost: {name}:{port}\r\n"
+    if proxy.username is not None:
+        pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+        request += f"proxy-authorization: Basic {b64encode(pair.encode()).decode()}\r\n"
+    writer.write(f"{request}\r\n".encode("latin-1"))
+    answer = await reader.readuntil(b"\r\n\r\n")
+    if answer.split(b" ", 2)[1:2] != [b"200"]:
+        raise Cut("the proxy of the environment refused the connection")
+    exchange = Exchange()
+    transport: asyncio.BaseTransport | None = writer.transport
+    if secured is not None:
+        transport = await loop.start_tls(writer.transport, exchange, secured, server_hostname=host)
+    else:
+        writer.transport.set_protocol(exchange)
+    assert transport is not None
+    exchange.connection_made(transport)
+    return exchange
+
+
+def _plain(error: Exception) -> str:
+    """An error in a few words; the words that make agents retry for minutes are not among them."""
+    match error:
+        case ConnectionRefusedError():
+            return "nothing listens there"
+        case ssl.SSLCertVerificationError():
+            return f"its certificate was not accepted ({error.verify_message})"
+        case TimeoutError():
+            return "it could not be reached"
+        case OSError() if error.strerror:
+            return error.strerror.lower()
+        case _:
+            return str(error) or type(error).__name__

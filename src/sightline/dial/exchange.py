@@ -1,0 +1,183 @@
+"""One HTTP/1.1 connection to an upstream: requests go out in buffers, answers come back as they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
+
+import httptools
+
+Buffer = bytes | bytearray | memoryview
+Header = tuple[bytes, bytes]
+Body = Sequence[Buffer] | AsyncIterator[bytes]
+
+_JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
+_UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
+
+
+class Cut(Exception):
+    """The upstream broke off, or said what is no HTTP, before its answer was complete."""
+
+
+class Exchange(asyncio.Protocol):
+    """A connection and the answer that is being read from it; reused for the next when the answer is whole."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.reused = False
+        self.rested_at = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+        self._begin(bodiless=False)
+
+    def _begin(self, bodiless: bool) -> None:
+        self.status = 0
+        self.headers: list[Header] = []
+        self.heard = False  # a byte of the answer has come
+        self.whole = False
+        self.reusable = False
+        self._bodiless = bodiless
+        self._head = False
+        self._framed = False  # the answer says where it ends
+        self._broken: str | None = None
+        self._pieces: list[bytes] = []
+        self._unread = 0
+        self._parser = httptools.HttpResponseParser(self)
+
+    # What the caller does.
+
+    async def send(self, method: bytes, head: bytes, body: Body) -> None:
+        """Write a request and wait for the head of its answer; `Cut` when none comes."""
+        self._begin(bodiless=method == b"HEAD")
+        if isinstance(body, Sequence):
+            if sum(map(len, body)) < _JOINED:
+                self._transport.write(b"".join((head, *body)))
+            else:
+                self._transport.writelines([head, *body])
+        else:
+            self._transport.write(head)
+            await self._pour(body)
+        while not self._head:
+            await self._wait()
+
+    async def piece(self) -> bytes | None:
+        """The next bytes of the body as they came, None at its end; `Cut` when it breaks off."""
+        while not self._pieces:
+            if self.whole:
+                return None
+            await self._wait()
+        pieces, self._pieces = self._pieces, []
+        if self._unread > _UNREAD:
+            self._transport.resume_reading()
+        self._unread = 0
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def read(self, most: int) -> bytes:
+        """The beginning of the body, at most about so many bytes of it."""
+        parts: list[bytes] = []
+        while most > 0 and (piece := await self.piece()) is not None:
+            parts.append(piece)
+            most -= len(piece)
+        return b"".join(parts)
+
+    def put_back(self, data: bytes) -> None:
+        """What was read will be read again."""
+        if data:
+            self._pieces.insert(0, data)
+
+    @property
+    def drained(self) -> bool:
+        """The answer is whole and has been read to its end."""
+        return self.whole and not self._pieces
+
+    def header(self, name: bytes) -> bytes:
+        return next((value for key, value in self.headers if key == name), b"")
+
+    def close(self) -> None:
+        self._transport.abort()
+
+    async def _pour(self, body: AsyncIterator[bytes]) -> None:
+        async for piece in body:
+            if self.heard or self.closed:  # an answer before the end of the question: a refusal of it
+                return
+            self._transport.write(piece)
+            await self._room.wait()
+
+    async def _wait(self) -> None:
+        if self._broken is not None:
+            raise Cut(self._broken)
+        if self.closed:
+            raise Cut("the connection was closed")
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.whole:  # words after the last word: this connection cannot be trusted with another request
+            self.reusable = False
+            self.close()
+            return
+        self.heard = True
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._broken = "the answer is not HTTP"
+            self.close()
+        self._wake()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self.reusable = False
+        if self._head and not self._framed and exc is None and self._broken is None:
+            self.whole = True  # an answer without a length ends with its connection
+        self._room.set()
+        self._wake()
+
+    # What the parser says.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self._framed = self._framed or name in (b"content-length", b"transfer-encoding")
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:
+            return
+        self.status = status
+        self._head = True
+        self.whole = self._bodiless  # what the parser takes for the body of a HEAD never comes
+
+    def on_body(self, body: bytes) -> None:
+        self._pieces.append(body)
+        self._unread += len(body)
+        if self._unread > _UNREAD:
+            self._transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        if not self._head:  # an interim answer; the real one follows
+            self.headers = []
+            self._framed = False
+            return
+        self.whole = True
+        self.reusable = self._parser.should_keep_alive() and not self._bodiless

@@ -1,0 +1,68 @@
+"""Answers about pixels: what an image is, whether it decodes, what it becomes. Each is found out once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from sightline.engine.shelf import Shelf
+from sightline.model.facts import Refit
+from sightline.model.image import Image, Picture, Target
+from sightline.model.refusal import Refusal
+from sightline.model.source import Inline
+from sightline.pixels.fit import check, fit
+from sightline.pixels.probe import probe
+from sightline.sources.inline import decode, head
+
+T = TypeVar("T")
+
+_HEAD = 64 * 1024
+_AT_ONCE = 2
+_REMEMBERED = 4096
+_REFITTED_BYTES = 128 * 1024 * 1024
+
+
+class Eyes:
+    def __init__(self) -> None:
+        self._probed: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
+        self._checked: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
+        self._refitted: Shelf[Image | Refusal] = Shelf(_REFITTED_BYTES)
+        self._busy = asyncio.Semaphore(_AT_ONCE)
+
+    def probe(self, image: Inline) -> Picture | Refusal:
+        """From the header, which is nearly always in the first kilobytes."""
+        known = self._probed.get(image.key)
+        return known or self._probed.put(image.key, _probed(image))
+
+    async def check(self, image: Inline) -> Picture | Refusal:
+        known = self._checked.get(image.key)
+        return known or self._checked.put(image.key, await self._worked(image, check))
+
+    async def refit(self, need: Refit) -> Image | Refusal:
+        known = self._refitted.get(need)
+        if known is not None:
+            return known
+        made = await self._worked(need.image, lambda data: fit(data, need.target))
+        return self._refitted.put(need, made, len(made.data) if isinstance(made, Image) else 1)
+
+    async def fitting(self, image: Image, goal: Target) -> Image | Refusal:
+        """An image that was decoded before, for somebody with other limits."""
+        encoded = -(-len(image.data) // 3) * 4
+        if goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):
+            return image
+        async with self._busy:
+            return await asyncio.to_thread(fit, image.data, goal)
+
+    async def _worked(self, image: Inline, work: Callable[[bytes], T | Refusal]) -> T | Refusal:
+        async with self._busy:
+            data = decode(image.text)
+            return data if isinstance(data, Refusal) else await asyncio.to_thread(work, data)
+
+
+def _probed(image: Inline) -> Picture | Refusal:
+    seen = probe(head(image.text, _HEAD), len(image.text) // 4 * 3)
+    if seen is None:
+        data = decode(image.text)
+        seen = data if isinstance(data, Refusal) else probe(data, len(data))
+    return seen or Refusal("corrupt", "it ends before its size is told", "ask for the image again")

@@ -1,0 +1,97 @@
+"""Answers in words: an image is looked at once, and what was said of it is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+
+from sightline.engine.eyes import Eyes
+from sightline.engine.options import Options, SeersOf
+from sightline.model.facts import Description, Look
+from sightline.model.image import Image
+from sightline.model.ports import Record, Seer
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.source import Inline
+from sightline.model.upstream import Visitor
+from sightline.passes.fit import target
+from sightline.sources.inline import decode
+
+_AT_ONCE = 4
+_FAILURE_SECONDS = 120.0  # clients repeat a failed request dozens of times: a repeat must not look again
+
+PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
+_NOT_HERE = Refusal(
+    "not_permitted",
+    "the request only names where it is kept, and the model that looks needs the image itself",
+    "attach the image itself",
+)
+_NOBODY = Refusal(
+    "unavailable",
+    "this model takes no images and no model that could look at them was found",
+    "the user can start a vision model on this machine (for example `ollama pull qwen3-vl`), or name one with "
+    "`sightline config set provider` and `sightline config set modelId`",
+)
+
+
+class Looks:
+    def __init__(self, record: Record, seers: SeersOf, options: Options, eyes: Eyes) -> None:
+        self._record = record
+        self._seers = seers
+        self._options = options
+        self._eyes = eyes
+        self._failed: dict[tuple[str, str], tuple[float, Refusal]] = {}
+        self._busy = asyncio.Semaphore(_AT_ONCE)
+
+    async def look(self, need: Look, visitor: Visitor, profile: Profile) -> Description | Refusal:
+        image = self._opened(need)
+        if isinstance(image, Refusal):
+            return image
+        seers = await self._seers(visitor, profile)
+        known = self._remembered(seers, image, visitor)
+        if known is not None:
+            return known
+        return PENDING if need.remembered_only else await self._asked(seers, image, visitor)
+
+    def _opened(self, need: Look) -> Image | Refusal:
+        if not isinstance(need.image, Inline):
+            return _NOT_HERE
+        seen = self._eyes.probe(need.image)
+        data = decode(need.image.text)
+        if isinstance(seen, Refusal):
+            return seen
+        if isinstance(data, Refusal):
+            return data
+        return Image(sha256(data).hexdigest(), seen.mime, seen.size, data)
+
+    def _remembered(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | None:
+        names = [seer.name for seer in seers if not isinstance(seer, Refusal)]
+        found = (self._record.description(visitor.scope, image.sha256, name, self._options.prompt) for name in names)
+        return next((each for each in found if each is not None), None)
+
+    async def _asked(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | Refusal:
+        now = asyncio.get_running_loop().time()
+        key = (visitor.scope, image.sha256)
+        self._failed = {each: failure for each, failure in self._failed.items() if failure[0] > now}
+        if key in self._failed:
+            return self._failed[key][1]
+        # Bytes are stored before a reference to them is emitted.
+        await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
+        failure = _NOBODY
+        for seer in seers:
+            outcome = seer if isinstance(seer, Refusal) else await self._one(seer, image)
+            if isinstance(outcome, Description):
+                self._record.keep_description(visitor.scope, outcome, self._options.prompt)
+                return outcome
+            failure = outcome
+        self._failed[key] = now + _FAILURE_SECONDS, failure
+        return failure
+
+    async def _one(self, seer: Seer, image: Image) -> Description | Refusal:
+        sent = await self._eyes.fitting(image, target(seer.limits))
+        if isinstance(sent, Refusal):
+            return sent
+        async with self._busy:
+            words = await seer.look(sent, self._options.instructions, self._options.question)
+        return words if isinstance(words, Refusal) else Description(image.sha256, image.size, words, seer.name)

@@ -1,0 +1,36 @@
+"""A memory of the process: what was found out last, up to a weight."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Shelf(Generic[T]):
+    """Keeps what was found out last, up to a weight."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._weight = 0
+        self._items: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._items
+
+    def get(self, key: Hashable) -> T | None:
+        if key not in self._items:
+            return None
+        self._items.move_to_end(key)
+        return self._items[key][0]
+
+    def put(self, key: Hashable, value: T, weight: int = 1) -> T:
+        if key in self._items:
+            self._weight -= self._items.pop(key)[1]
+        self._items[key] = value, weight
+        self._weight += weight
+        while self._weight > self._most and self._items:
+            self._weight -= self._items.popitem(last=False)[1][1]
+        return value

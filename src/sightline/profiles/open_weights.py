@@ -1,0 +1,232 @@
+"""Presets of the makers of open models, and of their coding plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sightline.model.profile import Limits
+from sightline.profiles.preset import (
+    JPEG,
+    MIB,
+    PNG,
+    WEBP,
+    CachePrice,
+    Preset,
+    base64_of,
+    blind,
+    seeing,
+    uncertain,
+)
+
+# "15 images or more": a crowd is more than 14. The 32 MiB are of the decoded file.
+_DEEPSEEK_LIMITS = Limits(
+    encoded_bytes=base64_of(32 * MIB),
+    edge=8192,
+    crowd=14,
+    crowd_edge=4096,
+    count=600,
+    request_bytes=48 * MIB,
+)
+
+_GLM_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_of(5 * MIB), edge=6000)
+
+_QWEN_LIMITS = Limits(formats=(PNG, JPEG, WEBP), encoded_bytes=10 * MIB)
+
+_MISTRAL_LIMITS = Limits(encoded_bytes=base64_of(10 * MIB))
+
+DEEPSEEK = Preset(
+    name="deepseek",
+    bases={
+        "anthropic": "https://api.deepseek.com/anthropic",
+        "openai_chat": "https://api.deepseek.com",
+        "openai_responses": "https://api.deepseek.com",
+    },
+    addresses=("api.deepseek.com",),
+    keys=("DEEPSEEK_API_KEY",),
+    rows=(
+        # Its Anthropic endpoint serves opus names by deepseek-v4-pro, all other claude by deepseek-flash.
+        *blind("claude-opus*", wires=("anthropic",)),
+        *seeing("claude*", wires=("anthropic",)),
+        *blind("deepseek-v4-pro*"),
+        *seeing("deepseek-flash*", "deepseek-v4-flash*", "deepseek-v4.1-flash*"),
+    ),
+    sibling="deepseek-flash",
+    limits=_DEEPSEEK_LIMITS,
+    cache=(
+        CachePrice("deepseek-v4-pro*", 1, 0.033),
+        CachePrice("claude-opus*", 1, 0.033),
+        CachePrice("*", 1, 0.02),
+    ),
+    owns=("deepseek-*",),
+)
+
+_GLM_EYES = seeing("glm-5.3-flash*", "glm-5v*", "glm-4.6v*", "glm-4.5v*", "glm-4v*")
+
+ZAI = Preset(
+    name="zai",
+    bases={"anthropic": "https://api.z.ai/api/anthropic", "openai_chat": "https://api.z.ai/api/paas/v4"},
+    # A coding plan and a pay-as-you-go key share /api/anthropic. Taken as pay-as-you-go, a name that only
+    # the plan serves by a seeing model is described: never wrong. The other way round it would be refused.
+    addresses=("api.z.ai", "open.bigmodel.cn"),
+    keys=("ZAI_API_KEY", "Z_AI_API_KEY", "ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"),
+    rows=(
+        *_GLM_EYES,
+        *blind("glm-5.3", "glm-5.2*", "glm-5.1*", "glm-5", "glm-5-turbo*", "glm-5-code*"),
+        *blind("glm-4.7*", "glm-4.6*", "glm-4.5*", "glm-4-32b*"),
+        *uncertain("claude*"),  # served by a GLM model; by which one is not published
+    ),
+    sibling="glm-5.3-flash",
+    limits=_GLM_LIMITS,
+    cache=(
+        CachePrice("glm-5.3-flash*", 1, 0.2),
+        CachePrice("glm-5", 1, 0.2),
+        CachePrice("glm-4*", 1, 0.183),
+        CachePrice("*", 1, 0.186),
+    ),
+    owns=("glm-*",),
+    quirks=frozenset({"bearer_only"}),
+)
+
+ZAI_CODING = replace(
+    ZAI,
+    name="zai-coding",
+    bases={
+        "anthropic": "https://api.z.ai/api/anthropic",
+        "openai_chat": "https://api.z.ai/api/coding/paas/v4",
+        "openai_responses": "https://api.z.ai/api/v1",
+    },
+    addresses=("api.z.ai/api/coding", "api.z.ai/api/v1", "open.bigmodel.cn/api/coding"),
+    rows=(
+        *seeing("glm-5.3-flash*"),
+        *seeing("glm-5-turbo*", "glm-4.7*"),  # the plan serves these names by glm-5.3-flash
+        *blind("glm-5.3", "glm-5.2*", "glm-5.1*"),
+        *uncertain("claude*"),
+    ),
+    tool_images={"openai_responses": "hoist"},  # an image inside function_call_output stays unseen there
+    cache=(),  # a quota, not a price
+    owns=(),
+)
+
+MOONSHOT = Preset(
+    name="moonshot",
+    bases={
+        "anthropic": "https://api.moonshot.ai/anthropic",
+        "openai_chat": "https://api.moonshot.ai/v1",
+        "openai_responses": "https://api.moonshot.ai/v1",
+    },
+    addresses=("api.moonshot.ai", "api.moonshot.cn"),
+    keys=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
+    rows=(
+        *seeing("kimi-k3*", "kimi-k2.7-code*", "kimi-k2.6*", "kimi-k2.5*", "moonshot-v1-*-vision-preview"),
+        *blind("kimi-k2", "kimi-k2-*", "moonshot-v1-*"),
+    ),
+    sibling="kimi-k2.6",
+    cache=(
+        CachePrice("kimi-k3*", 1, 0.1),
+        CachePrice("kimi-k2.7-code*", 1, 0.2),
+        CachePrice("*", 1, 0.17),
+    ),
+    owns=("kimi-k*", "moonshot-*"),
+)
+
+KIMI_CODING = Preset(
+    name="kimi-coding",
+    bases={"anthropic": "https://api.kimi.com/coding", "openai_chat": "https://api.kimi.com/coding/v1"},
+    addresses=("api.kimi.com/coding", "api.kimi.ai/coding"),
+    keys=("KIMI_API_KEY",),
+    rows=(
+        *seeing("kimi-for-coding*", "kimi-k2.5*", "kimi-k2.6*", "kimi-k2.7-code*", "k2p5*", "k2p6*"),
+        *uncertain("k3*", "kimi-k3*"),  # has refused images on this host while the same model saw elsewhere
+        *blind("kimi-k2-*"),
+    ),
+    sibling="kimi-for-coding",
+    owns=("kimi-for-coding*",),
+    quirks=frozenset({"gated_user_agent"}),
+)
+
+MINIMAX = Preset(
+    name="minimax",
+    bases={
+        "anthropic": "https://api.minimax.io/anthropic",
+        "openai_chat": "https://api.minimax.io/v1",
+        "openai_responses": "https://api.minimax.io/v1",
+    },
+    addresses=("api.minimax.io", "api.minimaxi.com"),
+    keys=("MINIMAX_API_KEY",),
+    rows=(*seeing("minimax-m3*"), *blind("minimax-m2*", "minimax-m1*")),
+    sibling="MiniMax-M3",
+    cache=(
+        CachePrice("minimax-m3*", 1, 0.2),
+        CachePrice("minimax-m2.7*", 1, 0.2),
+        CachePrice("*", 1, 0.1),
+    ),
+    owns=("minimax-*",),
+    quirks=frozenset({"strip_think"}),
+)
+
+DASHSCOPE = Preset(
+    name="dashscope",
+    bases={
+        "anthropic": "https://dashscope-intl.aliyuncs.com/apps/anthropic",
+        "openai_chat": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    },
+    addresses=(
+        "dashscope.aliyuncs.com",
+        "dashscope-intl.aliyuncs.com",
+        "dashscope-us.aliyuncs.com",
+        "*.maas.aliyuncs.com",
+    ),
+    keys=("DASHSCOPE_API_KEY", "QWEN_API_KEY", "MODELSTUDIO_API_KEY"),
+    rows=(
+        *seeing("qwen*-vl*", "qvq*", "qwen*-omni*"),
+        *seeing("qwen3.8-max*", "qwen3.8-flash*", "qwen3.7-plus*", "qwen3.7-flash*"),
+        *seeing("qwen3.6-plus*", "qwen3.5-plus*", "kimi-k2.5*", "kimi-k2.6*", "kimi-k2.7*", "kimi-k3*"),
+        *blind("qwen3.7-max*", "qwen3-max*", "qwen3-coder*", "qwen3-next*", "qwen-max*", "qwen-plus*"),
+        *blind("qwen-turbo*", "qwen-flash*", "qwen-coder*", "qwq*"),
+        # Hosts of others' models: deepseek-v4-flash is an older, blind version here.
+        *blind("deepseek-v4-*", "minimax-m2*"),
+        *seeing("glm-5.3-flash*", "glm-*v", "glm-*v-*"),
+        *blind("glm-*"),
+    ),
+    sibling="qwen3.8-flash",
+    limits=_QWEN_LIMITS,
+    cache=(
+        CachePrice("qwen3.8-flash*", 1.33, 0.107),
+        CachePrice("qwen3.8-max*", 1.25, 0.125),
+        CachePrice("*", 1.25, 0.1),
+    ),
+    owns=("qwen*", "qwq*", "qvq*"),
+)
+
+DASHSCOPE_CODING = replace(
+    DASHSCOPE,
+    name="dashscope-coding",
+    bases={
+        "anthropic": "https://coding-intl.dashscope.aliyuncs.com/apps/anthropic",
+        "openai_chat": "https://coding-intl.dashscope.aliyuncs.com/v1",
+    },
+    addresses=("coding-intl.dashscope.aliyuncs.com", "coding.dashscope.aliyuncs.com"),
+    keys=("ALIBABA_CODING_PLAN_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
+    sibling="qwen3.6-plus",  # the plan has no qwen3.8-flash
+    cache=(),
+    owns=(),
+)
+
+MISTRAL = Preset(
+    name="mistral",
+    bases={"openai_chat": "https://api.mistral.ai/v1"},
+    addresses=("api.mistral.ai",),
+    keys=("MISTRAL_API_KEY",),
+    rows=(
+        *seeing("labs-devstral-small-2512", "mistral-large-*", "mistral-medium-*", "mistral-small-*"),
+        *seeing("ministral-*", "magistral-*-latest", "mistral-vibe-cli*"),
+        *seeing("pixtral*", limits=replace(_MISTRAL_LIMITS, count=8)),
+        *blind("codestral*", "devstral*", "mistral-code*", "open-mistral-nemo*", "mistral-tiny*"),
+        *blind("voxtral*", "zai-glm-*", "glm-5-2"),
+    ),
+    sibling="mistral-small-latest",
+    limits=_MISTRAL_LIMITS,
+    cache=(CachePrice("*", 1, 0.1),),
+    owns=("mistral-*", "ministral-*", "magistral-*", "codestral*", "devstral*", "pixtral*", "voxtral*"),
+    quirks=frozenset({"no_user_after_tool"}),
+)

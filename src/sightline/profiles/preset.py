@@ -1,0 +1,86 @@
+"""The shape of a preset: where an upstream listens, what its models see, what a cached token costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sightline.model.profile import Api, Limits
+
+ToolImages = Literal["native", "hoist"]
+
+Quirk = Literal[
+    "bearer_only",  # takes its key as `Authorization: Bearer`, also on the Anthropic wire
+    "gated_user_agent",  # refuses callers it does not know: a look carries the client's own User-Agent
+    "no_user_after_tool",  # refuses a user message that directly follows a tool message
+    "reset_store",  # a request with images needs `store: false`
+    "stream_only",  # answers streams only, and wants `store: false` and `instructions`
+    "strip_think",  # reasoning stands in the answer's text, between <think> tags
+]
+
+TOOL_IMAGES: Mapping[Api, ToolImages] = {
+    "anthropic": "native",
+    "openai_chat": "hoist",  # role:tool takes text parts only
+    "openai_responses": "native",
+    "gemini": "native",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rule about model names; the first one that matches decides."""
+
+    pattern: str  # `*` and `?` over the lower-case name, with or without its suffixes
+    vision: bool | None  # None: known to be uncertain
+    wires: tuple[Api, ...] = ()  # empty: all
+    sibling: str | None = None  # None: the preset's own
+    limits: Limits | None = None  # None: the preset's own
+
+
+@dataclass(frozen=True, slots=True)
+class CachePrice:
+    """What the prompt cache costs, in multiples of the plain input price."""
+
+    pattern: str
+    write: float
+    read: float
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    name: str
+    bases: Mapping[Api, str]  # the address in front of /v1/messages, /chat/completions, /responses
+    addresses: tuple[str, ...]  # host and path by which a base URL is recognised; `*` in the host only
+    keys: tuple[str, ...] = ()  # environment variables that usually hold its key
+    rows: tuple[Row, ...] = ()
+    sibling: str | None = None  # the seeing model that looks for blind ones, same host, wire and key
+    limits: Limits = field(default_factory=Limits)
+    tool_images: Mapping[Api, ToolImages] = field(default_factory=dict)  # where it departs from the wire
+    cache: tuple[CachePrice, ...] = ()
+    owns: tuple[str, ...] = ()  # names that mean this upstream's models wherever they are its to give
+    quirks: frozenset[Quirk] = frozenset()
+
+    def carries_tool_images(self, wire: Api) -> ToolImages:
+        return self.tool_images.get(wire, TOOL_IMAGES[wire])
+
+
+def seeing(*patterns: str, wires: tuple[Api, ...] = (), limits: Limits | None = None) -> tuple[Row, ...]:
+    return tuple(Row(pattern, vision=True, wires=wires, limits=limits) for pattern in patterns)
+
+
+def blind(*patterns: str, wires: tuple[Api, ...] = (), sibling: str | None = None) -> tuple[Row, ...]:
+    return tuple(Row(pattern, vision=False, wires=wires, sibling=sibling) for pattern in patterns)
+
+
+def uncertain(*patterns: str, wires: tuple[Api, ...] = ()) -> tuple[Row, ...]:
+    return tuple(Row(pattern, vision=None, wires=wires) for pattern in patterns)
+
+
+PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
+MIB = 1024 * 1024
+
+
+def base64_of(decoded: int) -> int:
+    """The base64 length of so many bytes: what a limit on decoded bytes means on the wire."""
+    return 4 * -(-decoded // 3)

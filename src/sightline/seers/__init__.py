@@ -1,0 +1,1 @@
+"""Vision models: one file for each way of asking one."""

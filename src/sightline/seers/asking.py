@@ -1,0 +1,54 @@
+"""One call to a vision model over HTTP: bounded, tried twice at the most, and honest about what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from sightline.model.ports import Http, Reply
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+
+SECONDS = 60.0
+_PAUSE = 1.0
+_LONGEST_PAUSE = 10.0
+_AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+
+
+async def asked(
+    http: Http,
+    seer: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: Json,
+    answer: Callable[[Json], str],
+    pause: float = _PAUSE,
+) -> str | Refusal:
+    """The words of the model. What the provider says of its own troubles never reaches the model that asked."""
+    sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
+    reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
+    if isinstance(reply, Refusal) or reply.status in _AGAIN:
+        await asyncio.sleep(_pause(reply, pause))
+        reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
+    if isinstance(reply, Refusal):
+        return Refusal("unavailable", f"{seer} could not be reached to describe it", _RETRY)
+    if reply.status != 200:
+        return Refusal("unavailable", f"{seer} did not describe it (status {reply.status})", _RETRY)
+    try:
+        words = answer(orjson.loads(reply.body)).strip()
+    except orjson.JSONDecodeError:
+        words = ""
+    return words or Refusal("unavailable", f"{seer} gave no description of it", _RETRY)
+
+
+_RETRY = "send another message in a while to have it looked at again"
+
+
+def _pause(reply: Reply | Refusal, pause: float) -> float:
+    named = {} if isinstance(reply, Refusal) else {name.lower(): value for name, value in reply.headers}
+    try:
+        return min(float(named["retry-after"]), _LONGEST_PAUSE)
+    except (KeyError, ValueError):
+        return pause

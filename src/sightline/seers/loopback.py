@@ -1,0 +1,85 @@
+"""Vision models that already run on this machine: what is asked of them goes nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from sightline.model.ports import Http
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+
+_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    server: str
+    model: str
+    base: str  # of its OpenAI-compatible wire
+
+
+async def found(http: Http, servers: Mapping[str, str]) -> list[Found]:
+    """The models that say of themselves that they see, in the order of `servers` (name to address)."""
+    asks = [SERVERS[name](http, base.removesuffix("/v1")) for name, base in servers.items() if name in SERVERS]
+    names = [name for name in servers if name in SERVERS]
+    answers = await asyncio.gather(*asks)
+    return [Found(name, model, servers[name]) for name, models in zip(names, answers, strict=True) for model in models]
+
+
+async def _json(http: Http, method: str, url: str, body: Json = None) -> Json:
+    payload = orjson.dumps(body) if body is not None else b""
+    reply = await http.ask(method, url, {"content-type": "application/json"}, payload, _SECONDS)
+    if isinstance(reply, Refusal) or reply.status != 200:
+        return None
+    try:
+        answer: Json = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        return None
+    return answer
+
+
+async def _ollama(http: Http, base: str) -> list[str]:
+    listed = await _json(http, "GET", f"{base}/api/tags")
+    models = listed.get("models") if isinstance(listed, dict) else None
+    names = [m.get("name") for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+    seeing = []
+    for name in (name for name in names if isinstance(name, str)):
+        shown = await _json(http, "POST", f"{base}/api/show", {"model": name})
+        capabilities = shown.get("capabilities") if isinstance(shown, dict) else None
+        if isinstance(capabilities, list) and "vision" in capabilities:
+            seeing.append(name)
+    return seeing
+
+
+async def _lmstudio(http: Http, base: str) -> list[str]:
+    match await _json(http, "GET", f"{base}/api/v1/models"):
+        case {"models": list(models)}:
+            return [
+                key
+                for model in models
+                if isinstance(model, dict)
+                and isinstance(key := model.get("key"), str)
+                and isinstance(can := model.get("capabilities"), dict)
+                and can.get("vision") is True
+            ]
+        case _:
+            return []
+
+
+async def _llamacpp(http: Http, base: str) -> list[str]:
+    match await _json(http, "GET", f"{base}/props"):
+        case {"modalities": {"vision": True}, **rest}:
+            return [str(rest.get("model_alias") or "default")]
+        case _:
+            return []
+
+
+SERVERS: Mapping[str, Callable[[Http, str], Awaitable[list[str]]]] = {
+    "ollama": _ollama,
+    "lmstudio": _lmstudio,
+    "llamacpp": _llamacpp,
+}

@@ -1,0 +1,63 @@
+"""Base64 text that stands in a body: decoded whole, or only as far as an image's header goes."""
+
+from __future__ import annotations
+
+import binascii
+import json
+
+import pybase64
+
+from sightline.model.refusal import Refusal
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_BLANKS = b" \t\r\n\f\v"
+
+
+def decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
+    """The bytes that the text stands for, in either alphabet, with or without padding and line breaks."""
+    try:
+        return pybase64.b64decode(text, validate=True)
+    except binascii.Error:
+        plain = _plain(bytes(text))
+    try:
+        return pybase64.b64decode(plain, validate=True)
+    except binascii.Error:
+        return Refusal("corrupt", "the base64 text of the image is broken", "send the image again")
+
+
+def head(text: bytes | bytearray | memoryview, size: int) -> bytes:
+    """The first bytes that the text stands for, at most `size`; none where the text is broken or too odd."""
+    quads = 4 * -(-size // 3)
+    found = decode(text[:quads])
+    if isinstance(found, Refusal):  # line breaks and escapes take room: read on, and drop what is cut
+        plain = _plain(bytes(text[: 2 * quads])).rstrip(b"=")
+        found = decode(plain[: len(plain) // 4 * 4][:quads])
+    return b"" if isinstance(found, Refusal) else found[:size]
+
+
+def decoded_size(text: bytes | bytearray | memoryview) -> int:
+    """How many bytes the text stands for; too many by a little where it holds line breaks."""
+    padding = bytes(text[-2:]).count(b"=")
+    return len(text) * 3 // 4 - padding
+
+
+def encode(data: bytes) -> str:
+    return pybase64.b64encode_as_string(data)
+
+
+def _plain(text: bytes) -> bytes:
+    """The text in the standard alphabet, without blanks and with its padding."""
+    if b"\\" in text:
+        text = _unescaped(text)
+    text = text.translate(_URL_SAFE, _BLANKS)
+    unpadded = text.rstrip(b"=")
+    return unpadded + b"=" * (-len(unpadded) % 4)
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Some writers of JSON escape `/` and `+`, and the text is taken from the body as it stands there."""
+    try:
+        value = json.loads(b'"%b"' % text, strict=False)
+    except ValueError:
+        return text
+    return str(value).encode("ascii", "replace")

@@ -1,0 +1,140 @@
+"""Bytes by their sha256: files that are either whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_UNFINISHED = ".part"
+_ABANDONED_SECONDS = 3600.0  # a part this old belongs to no process that is still writing it
+
+
+class Blobs(Protocol):
+    """Contents by their sha256."""
+
+    def holds(self, sha256: str) -> bool: ...
+
+    def keep(self, sha256: str, data: bytes) -> None: ...
+
+    def read(self, sha256: str) -> bytes | None: ...
+
+    def drop(self, sha256: str) -> None: ...
+
+    def names(self) -> Iterator[str]: ...
+
+
+class Files:
+    """Blobs as files `ab/cd/abcd…` below a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        private_folder(folder)
+
+    def holds(self, sha256: str) -> bool:
+        return self._path(sha256).is_file()
+
+    def keep(self, sha256: str, data: bytes) -> None:
+        path = self._path(sha256)
+        for folder in (path.parent.parent, path.parent):
+            if not folder.is_dir():
+                private_folder(folder)
+                settle(folder.parent)
+        write_whole(path, data)
+
+    def read(self, sha256: str) -> bytes | None:
+        """The bytes, if they still are what their name says; a file that is not is removed."""
+        try:
+            data = self._path(sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(data).hexdigest() == sha256:
+            return data
+        self.drop(sha256)  # so that the same image can be kept again
+        return None
+
+    def drop(self, sha256: str) -> None:
+        self._path(sha256).unlink(missing_ok=True)
+
+    def names(self) -> Iterator[str]:
+        """Every blob; parts that a process which died left behind go on the way."""
+        for path in self._folder.glob("??/??/*"):
+            if _SHA256.fullmatch(path.name):
+                yield path.name
+            elif path.name.endswith(_UNFINISHED):
+                _drop_abandoned(path)
+
+    def _path(self, sha256: str) -> Path:
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError("not the sha256 of anything")  # a name from outside must not become a path
+        return self._folder / sha256[:2] / sha256[2:4] / sha256
+
+
+class Held:
+    """Blobs in memory, gone with the process."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, bytes] = {}
+
+    def holds(self, sha256: str) -> bool:
+        return sha256 in self._blobs
+
+    def keep(self, sha256: str, data: bytes) -> None:
+        self._blobs[sha256] = data
+
+    def read(self, sha256: str) -> bytes | None:
+        return self._blobs.get(sha256)
+
+    def drop(self, sha256: str) -> None:
+        self._blobs.pop(sha256, None)
+
+    def names(self) -> Iterator[str]:
+        return iter(list(self._blobs))
+
+
+def private_folder(folder: Path) -> None:
+    """The folder is there and nobody else can look into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.name == "posix" and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """The file has these bytes or the ones it had before, also after a crash."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{_UNFINISHED}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    settle(path.parent)
+
+
+def settle(folder: Path) -> None:
+    """The names in a folder survive a power cut, not only the bytes behind them."""
+    if os.name != "posix":
+        return  # a folder cannot be opened there
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _drop_abandoned(part: Path) -> None:
+    try:
+        if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
+            part.unlink()
+    except FileNotFoundError:
+        pass  # its writer has finished

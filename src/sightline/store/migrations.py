@@ -1,0 +1,49 @@
+"""The tables of the record, as numbered steps: a step that was released is never changed."""
+
+from __future__ import annotations
+
+import sqlite3
+
+# A step is a tuple of statements; user_version counts the steps that a file has taken.
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE images (
+            scope TEXT NOT NULL, sha256 TEXT NOT NULL, mime TEXT NOT NULL,
+            width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, sha256))""",
+        "CREATE INDEX images_sha256 ON images (sha256)",
+        """CREATE TABLE descriptions (
+            scope TEXT NOT NULL, sha256 TEXT NOT NULL, seer TEXT NOT NULL, prompt TEXT NOT NULL,
+            width INTEGER NOT NULL, height INTEGER NOT NULL, text TEXT NOT NULL, bytes INTEGER NOT NULL,
+            used REAL NOT NULL,
+            UNIQUE (scope, sha256, seer, prompt))""",
+        """CREATE TABLE lessons (
+            upstream TEXT NOT NULL, model TEXT NOT NULL, blind INTEGER NOT NULL,
+            limits TEXT NOT NULL, why TEXT NOT NULL, expires REAL NOT NULL,
+            UNIQUE (upstream, model, blind))""",
+        "CREATE TABLE consents (provider TEXT PRIMARY KEY, given INTEGER NOT NULL, at REAL NOT NULL)",
+    ),
+)
+
+
+def migrate(database: sqlite3.Connection) -> None:
+    """Take the steps that are missing, all or none, whoever else is opening the same file."""
+    if _version(database) == len(STEPS):
+        return
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(database)  # another process may have taken them while we waited
+        if version > len(STEPS):
+            raise sqlite3.DatabaseError("a newer version of Sightline wrote it")
+        for step in STEPS[version:]:
+            for statement in step:
+                database.execute(statement)
+        database.execute(f"PRAGMA user_version = {len(STEPS)}")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])

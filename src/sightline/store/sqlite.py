@@ -1,0 +1,257 @@
+"""The record: rows in SQLite, bytes beside them, each row in the scope that made it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sightline.model.facts import Description
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.profile import Lesson, Limits
+from sightline.store.bounds import Bounds, sweep
+from sightline.store.database import Database, Row
+from sightline.store.files import Blobs, Files, Held, private_folder, write_whole
+
+_log = logging.getLogger(__name__)
+_DAY = 86400.0
+_COARSE = 3600.0  # `used` is that exact: an image that comes with every request is not written every time
+_WRITES_BETWEEN_SWEEPS = 256
+_KEY_BYTES = 32
+
+Clock = Callable[[], float]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+D = TypeVar("D")
+Method = Callable[Concatenate["SqliteRecord", P], T]
+
+
+def _spared(default: D) -> Callable[[Method[P, T]], Method[P, T | D]]:
+    """A disk that is full or gone costs the memory, not the request: the answer is `default` then."""
+
+    def around(method: Method[P, T]) -> Method[P, T | D]:
+        @functools.wraps(method)
+        def spared(self: SqliteRecord, /, *args: P.args, **kwargs: P.kwargs) -> T | D:
+            try:
+                return method(self, *args, **kwargs)
+            except (OSError, sqlite3.Error) as trouble:
+                self.complain(trouble)
+                return default
+
+        return spared
+
+    return around
+
+
+class SqliteRecord:
+    """Implements the port `Record`."""
+
+    def __init__(self, database: Database, blobs: Blobs, key: bytes, bounds: Bounds, now: Clock) -> None:
+        self._database, self._blobs, self._key = database, blobs, key
+        self._bounds, self._now = bounds, now
+        # What may be written before the next sweep; a sweep leaves that much free, so the limit holds.
+        self._allowance = bounds.bytes // 16
+        self._writes = self._written = 0
+        self._touched: dict[tuple[str, int], float] = {}
+        self._touch_lock = threading.Lock()
+        self._complained = False
+        self._sweep()
+
+    @classmethod
+    def on_disk(cls, folder: Path, bounds: Bounds, now: Clock) -> SqliteRecord:
+        private_folder(folder)
+        database = Database.on_disk(folder / "record.sqlite")
+        try:
+            with database.writing():  # one process at a time: the first one makes the key
+                key = _scope_key(folder / "scope.key")
+            return cls(database, Files(folder / "blobs"), key, bounds, now)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def in_memory(cls, bounds: Bounds, now: Clock) -> SqliteRecord:
+        return cls(Database.in_memory(), Held(), secrets.token_bytes(_KEY_BYTES), bounds, now)
+
+    @_spared(None)
+    def keep_image(self, scope: str, image: Image) -> None:
+        known = self._database.row("SELECT used FROM images WHERE (scope, sha256) = (?, ?)", scope, image.sha256)
+        held = self._blobs.holds(image.sha256)
+        if known and held and self._now() - known[0] < _COARSE:
+            return
+        if not held:
+            self._blobs.keep(image.sha256, image.data)
+        with self._database.writing() as connection:
+            if not self._blobs.holds(image.sha256):  # another process swept in between
+                self._blobs.keep(image.sha256, image.data)
+            connection.execute(
+                "INSERT OR REPLACE INTO images VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (scope, image.sha256, image.mime, *_sides(image.size), len(image.data), self._now()),
+            )
+        self._wrote(len(image.data))
+
+    @_spared(None)
+    def image(self, scope: str, sha256: str) -> Image | None:
+        row = self._database.row(
+            "SELECT rowid, used, mime, width, height FROM images WHERE (scope, sha256) = (?, ?)",
+            *(scope, sha256),
+        )
+        data = self._blobs.read(sha256) if row else None
+        if row is None or data is None:
+            return None
+        self._touch("images", row)
+        return Image(sha256, row[2], Size(row[3], row[4]), data)
+
+    @_spared(None)
+    def keep_description(self, scope: str, description: Description, prompt: str) -> None:
+        key = (scope, description.sha256, description.seer, prompt)
+        weight = len(description.text.encode())
+        with self._database.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, *_sides(description.size), description.text, weight, self._now()),
+            )
+        self._wrote(weight)
+
+    @_spared(None)
+    def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:
+        row = self._database.row(
+            "SELECT rowid, used, width, height, text FROM descriptions"
+            " WHERE (scope, sha256, seer, prompt) = (?, ?, ?, ?)",
+            *(scope, sha256, seer, prompt),
+        )
+        if row is None:
+            return None
+        self._touch("descriptions", row)
+        return Description(sha256, Size(row[2], row[3]), row[4], seer, remembered=True)
+
+    @_spared(None)
+    def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
+        """Blindness and limits are kept apart, so that one does not prolong the other's days."""
+        key = (upstream, model, lesson.blind)
+        with self._database.writing() as connection:
+            known = connection.execute(
+                "SELECT limits FROM lessons WHERE (upstream, model, blind) = (?, ?, ?) AND expires > ?",
+                (*key, self._now()),
+            ).fetchone()
+            limits = _limits(known[0]).tightened(lesson.limits) if known else lesson.limits
+            connection.execute(
+                "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?)",
+                (*key, json.dumps(asdict(limits)), lesson.why, self._now() + days * _DAY),
+            )
+
+    @_spared(None)
+    def lesson(self, upstream: str, model: str) -> Lesson | None:
+        rows = self._database.rows(
+            "SELECT blind, limits, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ? ORDER BY blind",
+            *(upstream, model, self._now()),
+        )
+        return _merged(rows) if rows else None
+
+    @_spared(())
+    def lessons(self) -> Sequence[tuple[str, str, Lesson]]:
+        known = self._database.rows(
+            "SELECT DISTINCT upstream, model FROM lessons WHERE expires > ? ORDER BY upstream, model",
+            self._now(),
+        )
+        found = ((upstream, model, self.lesson(upstream, model)) for upstream, model in known)
+        return tuple((upstream, model, lesson) for upstream, model, lesson in found if lesson)
+
+    @_spared(default=False)
+    def forget_lesson(self, upstream: str, model: str) -> bool:
+        with self._database.writing() as connection:
+            gone = connection.execute("DELETE FROM lessons WHERE (upstream, model) = (?, ?)", [upstream, model])
+            return gone.rowcount > 0
+
+    @_spared(None)
+    def consent(self, provider: str, given: bool) -> None:
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?)", (provider, given, self._now()))
+
+    def consents(self) -> Mapping[str, bool]:
+        return {provider: bool(given) for provider, given in self._consents()}
+
+    @_spared(())
+    def _consents(self) -> Sequence[Row]:
+        return self._database.rows("SELECT provider, given FROM consents ORDER BY provider")
+
+    def scope_of(self, credential: str) -> str:
+        return hashlib.blake2b(credential.encode(), key=self._key).hexdigest()[:32]
+
+    def close(self) -> None:
+        self._note_reads()
+        self._database.close()
+
+    def complain(self, trouble: Exception) -> None:
+        """Once: a disk that stays full would say it with every request."""
+        if not self._complained:
+            self._complained = True
+            _log.warning("The record cannot be used (%s); nothing new is remembered.", trouble)
+
+    def _touch(self, table: str, row: Row) -> None:
+        """A read is noted here and written with the next write: it never waits for one."""
+        if (now := self._now()) - row[1] >= _COARSE:
+            with self._touch_lock:
+                self._touched[table, row[0]] = now
+
+    @_spared(None)
+    def _note_reads(self) -> None:
+        with self._touch_lock:
+            touched, self._touched = self._touched, {}
+        if not touched:
+            return
+        with self._database.writing() as connection:
+            for table in ("images", "descriptions"):
+                connection.executemany(
+                    f"UPDATE {table} SET used = ? WHERE rowid = ?",  # noqa: S608, one of the two names above
+                    [(used, row) for (kind, row), used in touched.items() if kind == table],
+                )
+
+    def _wrote(self, weight: int) -> None:
+        self._writes += 1
+        self._written += weight
+        if self._written > self._allowance or self._writes >= _WRITES_BETWEEN_SWEEPS:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        self._writes = self._written = 0
+        self._note_reads()
+        now, limit = self._now(), self._bounds.bytes - self._allowance
+        sweep(self._database, self._blobs, limit, now - self._bounds.days * _DAY, now)
+
+
+def _scope_key(path: Path) -> bytes:
+    if not path.exists():
+        write_whole(path, secrets.token_bytes(_KEY_BYTES))
+    key = path.read_bytes()
+    if len(key) != _KEY_BYTES:
+        raise OSError(f"{path} is damaged: remove it, and what was remembered is described anew")
+    return key
+
+
+def _sides(size: Size) -> tuple[int, int]:
+    return size.width, size.height
+
+
+def _merged(rows: Sequence[Row]) -> Lesson:
+    """What is known of a model; the row about blindness comes last, and its reason stands."""
+    limits = functools.reduce(Limits.tightened, (_limits(text) for _, text, _ in rows))
+    blind, _, why = rows[-1]
+    return Lesson(bool(blind), limits, why)
+
+
+def _limits(text: str) -> Limits:
+    """As they were written, perhaps by a version that knew other limits."""
+    known = {field.name for field in fields(Limits)}
+    read = {name: value for name, value in json.loads(text).items() if name in known}
+    return Limits(**{**read, "formats": tuple(read["formats"])})

@@ -1,0 +1,1 @@
+"""Pixels: headers, decoding and refitting."""

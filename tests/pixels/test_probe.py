@@ -1,0 +1,179 @@
+"""What a header tells: the type by the bytes, the size as a person sees it, and never an exception."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.geometry import Size
+from sightline.model.image import Picture
+from sightline.model.refusal import Refusal
+from sightline.pixels.headers import exif_orientation
+from sightline.pixels.probe import orientation, probe
+from tests.pixels.bitmaps import FORMATS, exif, flag, png_of, saved
+
+each_format = pytest.mark.parametrize("mime", FORMATS)
+ORIENTED = ("image/jpeg", "image/png", "image/webp", "image/tiff", "image/avif")
+
+
+def whole(data: bytes) -> Picture | Refusal | None:
+    return probe(data, len(data))
+
+
+@each_format
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (37, 19), (640, 480)])
+def test_every_format_tells_its_type_and_size(mime: str, width: int, height: int) -> None:
+    data = saved(flag(width, height), mime)
+    assert whole(data) == Picture(mime, Size(width, height), len(data))
+
+
+@pytest.mark.parametrize(
+    ("mime", "mode", "options"),
+    [
+        ("image/webp", "RGB", {"lossless": True}),
+        ("image/webp", "RGBA", {"lossless": False}),
+        ("image/webp", "RGB", {"exif": exif(1)}),
+        ("image/jpeg", "L", {"progressive": True}),
+        ("image/jpeg", "CMYK", {}),
+        ("image/png", "1", {}),
+        ("image/png", "P", {"icc_profile": bytes(5000)}),
+        ("image/tiff", "RGB", {"big_endian": True}),
+        ("image/gif", "P", {"version": b"GIF87a"}),
+    ],
+)
+def test_the_variants_of_a_format_are_known(mime: str, mode: str, options: dict[str, object]) -> None:
+    data = saved(flag(300, 200).convert(mode), mime, **options)
+    assert whole(data) == Picture(mime, Size(300, 200), len(data))
+
+
+def test_a_bitmap_from_the_top_and_one_of_the_first_kind_are_known() -> None:
+    down = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 70, 0, 0, 54, 40, 5, -7, 1, 24, 0, 16, 0, 0, 0, 0)
+    first = struct.pack("<2sIHHIIHHHH", b"BM", 70, 0, 0, 26, 12, 5, 7, 1, 24) + bytes(44)
+    assert whole(down + bytes(16)) == Picture("image/bmp", Size(5, 7), 70)
+    assert whole(first) == Picture("image/bmp", Size(5, 7), 70)
+
+
+def test_a_heic_file_is_known_by_its_brand_and_its_largest_size() -> None:
+    def box(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", 8 + len(body)) + kind + body
+
+    tile, picture = (box(b"ispe", struct.pack(">III", 0, *size)) for size in ((512, 512), (4032, 3024)))
+    properties = box(b"iprp", box(b"ipco", tile + picture + box(b"irot", b"\x03")))
+    data = box(b"ftyp", b"heic\0\0\0\0mif1heic") + box(b"meta", bytes(4) + properties) + box(b"mdat", bytes(9))
+    assert whole(data) == Picture("image/heic", Size(3024, 4032), len(data), turned=True)
+    assert probe(data[:70], len(data)) is None
+    assert probe(data[: data.index(b"meta") - 4], len(data)) is None
+
+
+@pytest.mark.parametrize("mime", ORIENTED)
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_orientation_is_applied_to_the_size(mime: str, turn: int) -> None:
+    data = saved(flag(64, 32), mime, exif=exif(turn))
+    size = Size(32, 64) if turn >= 5 else Size(64, 32)
+    assert whole(data) == Picture(mime, size, len(data), turned=turn != 1)
+    assert orientation(data) == turn
+
+
+def test_an_orientation_that_makes_no_sense_is_upright() -> None:
+    assert [exif_orientation(each) for each in (b"", b"II*\0", b"rubbish!", exif(9)[6:], exif(6)[6:])] == [
+        *(1, 1, 1, 1),
+        6,
+    ]
+
+
+@each_format
+def test_a_head_that_is_too_short_asks_for_more_and_one_that_is_not_answers(mime: str) -> None:
+    data = saved(flag(64, 32), mime)
+    answers = [probe(data[:size], len(data)) for size in range(len(data) + 1)]
+    known = next(size for size, answer in enumerate(answers) if answer is not None)
+    assert set(answers[:known]) == {None}
+    assert set(answers[known:]) == {Picture(mime, Size(64, 32), len(data))}
+
+
+@pytest.mark.parametrize("mime", sorted(FORMATS.keys() - {"image/tiff"}))  # whose directory may stand at the end
+def test_a_header_of_a_large_file_is_enough(mime: str) -> None:
+    data = saved(flag(64, 32), mime)
+    assert probe(data[:4096], 10_000_000) == Picture(mime, Size(64, 32), 10_000_000)
+
+
+@each_format
+def test_a_file_that_ends_in_its_header_is_corrupt(mime: str) -> None:
+    cut = saved(flag(64, 32), mime)[:9]
+    found = whole(cut)
+    assert isinstance(found, Refusal)
+    assert found.code in ("corrupt", "unsupported_type")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png_of(0, 10),
+        png_of(10, 0),
+        png_of(10, 10).replace(b"IHDR", b"IHDX"),
+        b"\xff\xd8\xff\xd9" + bytes(80),
+        b"\xff\xd8\xff\xe0\x00\x00" + bytes(80),
+        b"GIF89a" + bytes(80),
+        b"RIFF\x50\0\0\0WEBPVP8 " + bytes(80),
+        b"RIFF\x50\0\0\0WEBPXXXX" + bytes(80),
+    ],
+)
+def test_a_header_that_breaks_its_format_is_corrupt(data: bytes) -> None:
+    found = whole(data)
+    assert isinstance(found, Refusal)
+    assert found.code == "corrupt"
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"<!doctype html><html><body>Please sign in.</body></html>", "an HTML page"),
+        (b"\xef\xbb\xbf\n <HTML lang=en>", "an HTML page"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "an SVG drawing"),
+        (b"<?xml version='1.0'?><!-- x --><svg/>", "an SVG drawing"),
+        (b"<?xml version='1.0'?><rss/>", "XML"),
+        (b'{"error": "not found"}', "text"),
+        ("Grüße, 图片".encode()[:-1], "text"),
+        (b"BMW is a car, not a bitmap, is it?", "text"),
+        (b"%PDF-1.7\n", "a PDF"),
+        (b"PK\x03\x04" + bytes(60), "a ZIP archive or an office document"),
+        (b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", "a video"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "sound or video"),
+        (b"\x89PNG\n\x1a\n" + bytes(60), "a PNG with a broken signature"),
+        (bytes(8) + png_of(5, 5)[8:], "unknown data"),
+        (b"\x7fELF" + bytes(60), "unknown data"),
+    ],
+)
+def test_what_is_no_image_is_named_for_what_it_is(data: bytes, what: str) -> None:
+    found = whole(data)
+    assert isinstance(found, Refusal)
+    assert (found.code, found.what) == ("unsupported_type", f"this is {what}, not an image that can be shown")
+
+
+def test_nothing_is_corrupt() -> None:
+    assert whole(b"") == Refusal("corrupt", "the image is empty")
+
+
+@given(st.binary(max_size=300), st.integers(0, 400))
+def test_any_bytes_have_an_answer(data: bytes, more: int) -> None:
+    found = probe(data, len(data) + more)
+    assert found is not None or more
+
+
+STARTS = [saved(flag(9, 5), mime)[:size] for mime in FORMATS for size in (16, 40, 120)]
+
+
+@given(st.sampled_from(STARTS), st.binary(max_size=300), st.integers(0, 2))
+def test_any_bytes_behind_a_true_beginning_have_an_answer(start: bytes, rest: bytes, more: int) -> None:
+    found = probe(start + rest, len(start) + len(rest) + more)
+    assert found is not None or more
+
+
+@given(st.sampled_from([saved(flag(9, 5), mime, exif=exif(6)) for mime in ORIENTED]), st.data())
+def test_a_file_with_wrong_bytes_has_an_answer(data: bytes, draw: st.DataObject) -> None:
+    broken = bytearray(data)
+    for _ in range(draw.draw(st.integers(1, 4))):
+        broken[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    assert whole(bytes(broken)) is not None

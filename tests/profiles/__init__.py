@@ -1,0 +1,1 @@
+"""The facts about upstreams: lookups, rejections and their table in the documentation."""

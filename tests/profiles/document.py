@@ -1,0 +1,89 @@
+"""Writes the page of upstreams from the presets: `python -m tests.profiles.document`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sightline.model.profile import Limits
+from sightline.profiles.preset import Preset, Row
+from sightline.profiles.presets import PRESETS, READ_ON
+
+PAGE = Path(__file__).parents[2] / "docs" / "upstreams.md"
+
+OPENING = f"""\
+# Upstreams
+
+The providers and local servers that Sightline knows by name, as their pages and public tables had it on
+{READ_ON}. A setting of yours outranks this table, and so does what an upstream says when it rejects an image.
+A model that no rule names is taken as seeing.
+
+This page is written by `python -m tests.profiles.document`; a test keeps it true.
+"""
+
+
+def page() -> str:
+    return "\n".join([OPENING, *_addresses(), "", *_models(), "", *_limits(), ""])
+
+
+def _table(*head: str) -> list[str]:
+    return [_line(*head), _line(*("---" for _ in head))]
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(*words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words) or "–"
+
+
+def _addresses() -> Iterator[str]:
+    yield "## Where they listen\n"
+    yield from _table("name", "wire", "address", "key")
+    for preset in PRESETS.values():
+        for wire, base in preset.bases.items():
+            yield _line(_code(preset.name), wire, base, _code(*preset.keys))
+
+
+def _models() -> Iterator[str]:
+    yield "## Which models see\n"
+    yield "The first pattern that matches decides; a seeing sibling looks for the blind ones.\n"
+    yield from _table("name", "model", "sees", "wires", "sibling")
+    for preset in PRESETS.values():
+        for row in preset.rows or (Row("*", vision=None),):
+            yield _line(
+                _code(preset.name),
+                _code(row.pattern),
+                {True: "yes", False: "no", None: "not known"}[row.vision],
+                ", ".join(row.wires) or "all",
+                _sibling(preset, row),
+            )
+
+
+def _sibling(preset: Preset, row: Row) -> str:
+    name = row.sibling or preset.sibling
+    return _code(name) if name and row.vision is not True else "–"
+
+
+def _limits() -> Iterator[str]:
+    yield "## What they refuse\n"
+    yield "Bytes of one image are those of its base64 text. A dash: no limit is known.\n"
+    yield from _table("name", "formats", "bytes", "edge, px", "edge in a crowd", "images", "request bytes")
+    for preset in PRESETS.values():
+        yield _limits_line(preset.name, preset.limits)
+        for row in preset.rows:
+            if row.limits:
+                yield _limits_line(f"{preset.name}/{row.pattern}", row.limits)
+
+
+def _limits_line(name: str, limits: Limits) -> str:
+    crowd = f"{limits.crowd_edge} over {limits.crowd} images" if limits.crowd else "–"
+    formats = ", ".join(mime.removeprefix("image/") for mime in limits.formats)
+    numbers = (limits.encoded_bytes, limits.edge, limits.count, limits.request_bytes)
+    weight, edge, count, request = (f"{number:,}" if number else "–" for number in numbers)
+    return _line(_code(name), formats, weight, edge, crowd, count, request)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,272 @@
+"""Which rule decides what a model can see: the user's, then the upstream's own, never a name by itself."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.profile import Limits, WireName
+from sightline.profiles.lookup import by_address, owner, profile
+from sightline.profiles.names import bare, matches
+from sightline.profiles.preset import MIB
+from sightline.profiles.presets import PRESETS
+
+A: WireName = "anthropic"
+C: WireName = "openai_chat"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "wire", "model", "vision", "sibling"),
+    [
+        ("anthropic", A, "claude-opus-5-5", True, "claude-haiku-5-5"),
+        ("anthropic", A, "claude-sonnet-4-5-20250929", True, "claude-haiku-5-5"),
+        ("anthropic", A, "claude-opus-5-5[1m]", True, "claude-haiku-5-5"),
+        ("deepseek", A, "claude-opus-5-5", False, "deepseek-flash"),
+        ("deepseek", A, "claude-opus-x", False, "deepseek-flash"),
+        ("deepseek", A, "claude-sonnet-5-5", True, "deepseek-flash"),
+        ("deepseek", C, "claude-opus-5-5", None, "deepseek-flash"),
+        ("deepseek", C, "deepseek-v4-pro", False, "deepseek-flash"),
+        ("deepseek", C, "DeepSeek-V4-Pro", False, "deepseek-flash"),
+        ("deepseek", C, "deepseek-v4-flash", True, "deepseek-flash"),
+        ("zai", A, "claude-opus-5-5", None, "glm-5.3-flash"),
+        ("zai", C, "glm-4.7", False, "glm-5.3-flash"),
+        ("zai", C, "glm-4.7-flash", False, "glm-5.3-flash"),
+        ("zai", C, "glm-4.6v", True, "glm-5.3-flash"),
+        ("zai", C, "glm-4.6", False, "glm-5.3-flash"),
+        ("zai", C, "glm-5.3", False, "glm-5.3-flash"),
+        ("zai", A, "GLM-5.3[1m]", False, "glm-5.3-flash"),
+        ("zai", C, "glm-5.3-flashx", True, "glm-5.3-flash"),
+        ("zai-coding", C, "glm-4.7", True, "glm-5.3-flash"),
+        ("zai-coding", C, "glm-5.2", False, "glm-5.3-flash"),
+        ("moonshot", C, "kimi-k2-0905-preview", False, "kimi-k2.6"),
+        ("moonshot", C, "kimi-k3-highspeed", True, "kimi-k2.6"),
+        ("moonshot", C, "moonshot-v1-8k-vision-preview", True, "kimi-k2.6"),
+        ("moonshot", C, "moonshot-v1-128k", False, "kimi-k2.6"),
+        ("kimi-coding", A, "kimi-for-coding", True, "kimi-for-coding"),
+        ("kimi-coding", A, "k3", None, "kimi-for-coding"),
+        ("minimax", A, "MiniMax-M2.7-highspeed", False, "MiniMax-M3"),
+        ("minimax", C, "MiniMax-M3", True, "MiniMax-M3"),
+        ("dashscope", C, "qwen3-coder-plus-2025-09-23", False, "qwen3.8-flash"),
+        ("dashscope", C, "qwen3-vl-plus", True, "qwen3.8-flash"),
+        ("dashscope", C, "qwen3.8-max-preview", True, "qwen3.8-flash"),
+        ("dashscope", C, "deepseek-v4-flash", False, "qwen3.8-flash"),
+        ("dashscope", C, "glm-5.3", False, "qwen3.8-flash"),
+        ("dashscope-coding", A, "qwen3-coder-next", False, "qwen3.6-plus"),
+        ("openai", C, "gpt-5.5", True, "gpt-6-luna"),
+        ("openai", C, "gpt-4o-audio-preview-2024-12-17", False, "gpt-6-luna"),
+        ("openai", C, "o3-mini-2025-01-31", False, "gpt-6-luna"),
+        ("openai", C, "o3-2025-04-16", True, "gpt-6-luna"),
+        ("openai", C, "gpt-4-0613", False, "gpt-6-luna"),
+        ("openai", C, "gpt-4.1-mini", True, "gpt-6-luna"),
+        ("gemini", C, "models/gemini-3.8-flash", True, "gemini-3.8-flash"),
+        ("xai", C, "grok-code-fast-1", None, "grok-4.3"),
+        ("mistral", C, "devstral-2512", False, "mistral-small-latest"),
+        ("mistral", C, "labs-devstral-small-2512", True, "mistral-small-latest"),
+        ("groq", C, "openai/gpt-oss-120b", False, "qwen/qwen3.8-27b"),
+        ("openrouter", C, "z-ai/glm-5.3:free", None, "z-ai/glm-5.3-flash"),
+        ("ollama", C, "gpt-oss:20b", False, None),
+        ("ollama", C, "gpt-oss:120b-cloud", False, "glm-5.3-flash:cloud"),
+        ("ollama", A, "glm-5.3:cloud", False, "glm-5.3-flash:cloud"),
+        ("ollama", A, "glm-5.3-flash:cloud", True, None),
+        ("ollama", C, "llava:7b", None, None),
+        ("ollama-cloud", A, "glm-5.3", False, "glm-5.3-flash"),
+        ("ollama-cloud", A, "glm-5.3-flash", True, "glm-5.3-flash"),
+        ("vllm", C, "claude-opus-5-5", None, None),
+        ("", C, "gpt-5.5", None, None),
+        ("", A, "deepseek-v4-pro", None, None),
+        ("no-such-preset", A, "claude-opus-5-5", None, None),
+    ],
+)
+def test_the_upstream_decides_what_a_name_means(
+    upstream: str, wire: WireName, model: str, vision: bool | None, sibling: str | None
+) -> None:
+    found = profile(upstream, wire, model)
+    assert (found.vision, found.sibling) == (vision, sibling)
+    assert (found.upstream, found.wire, found.model) == (upstream, wire, model)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "vision", "why"),
+    [
+        ([], False, "deepseek-v4-pro* at deepseek is blind"),
+        ([("deepseek-*", True)], True, "your setting says that deepseek-* sees images"),
+        ([("work/*", True)], True, "your setting says that work/* sees images"),
+        ([("DeepSeek/DeepSeek-V4-Pro", True)], True, None),
+        ([("deepseek-v4-pro[1m]", True)], True, None),
+        ([("glm-*", True), ("deepseek-v4-pro", True), ("*", False)], True, None),
+        ([("*", False), ("deepseek-v4-pro", True)], False, "your setting says that * is blind"),
+        ([("elsewhere/deepseek-v4-pro", True)], False, "deepseek-v4-pro* at deepseek is blind"),
+    ],
+)
+def test_the_users_own_rule_comes_first(overrides: list[tuple[str, bool]], vision: bool, why: str | None) -> None:
+    found = profile("deepseek", C, "deepseek-v4-pro[1m]", overrides, name="work")
+    assert found.vision is vision
+    assert found.upstream == "work"
+    assert why is None or found.why == why
+
+
+@pytest.mark.parametrize(
+    ("upstream", "model", "why"),
+    [
+        ("", "x", "nothing is known about this upstream, so its models are taken as seeing"),
+        ("vllm", "x", "vllm has no rule for this model, so it is taken as seeing"),
+        ("zai", "claude-x", "claude* at zai may or may not see images"),
+        ("anthropic", "claude-x", "claude-* at anthropic sees images"),
+    ],
+)
+def test_the_rule_that_decided_is_named(upstream: str, model: str, why: str) -> None:
+    assert profile(upstream, A, model).why == why
+
+
+@pytest.mark.parametrize(
+    ("upstream", "wire", "tool_images"),
+    [
+        ("anthropic", A, "native"),
+        ("openai", C, "hoist"),
+        ("deepseek", A, "native"),
+        ("", A, "native"),
+        ("", C, "hoist"),
+    ],
+)
+def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireName, tool_images: str) -> None:
+    assert profile(upstream, wire, "any").tool_images == tool_images
+
+
+@pytest.mark.parametrize(
+    ("upstream", "model", "limits"),
+    [
+        (
+            "anthropic",
+            "claude-sonnet-5-5",
+            Limits(
+                encoded_bytes=10_485_760,
+                edge=8000,
+                crowd=20,
+                crowd_edge=2000,
+                count=100,
+                request_bytes=33_554_432,
+            ),
+        ),
+        (
+            "deepseek",
+            "deepseek-flash",
+            Limits(
+                encoded_bytes=44_739_244,
+                edge=8192,
+                crowd=14,
+                crowd_edge=4096,
+                count=600,
+                request_bytes=48 * MIB,
+            ),
+        ),
+        ("xai", "grok-4.3", Limits(formats=("image/png", "image/jpeg"), encoded_bytes=27_962_028)),
+        ("mistral", "mistral-small-latest", Limits(encoded_bytes=13_981_016)),
+        ("mistral", "pixtral-large-latest", Limits(encoded_bytes=13_981_016, count=8)),
+        ("", "anything", Limits()),
+    ],
+)
+def test_limits_are_those_of_the_upstream(upstream: str, model: str, limits: Limits) -> None:
+    assert profile(upstream, C, model).limits == limits
+
+
+def test_the_fifteenth_image_makes_a_crowd_at_deepseek_and_the_twenty_first_at_anthropic() -> None:
+    deepseek, anthropic = (profile(name, A, "claude-x").limits for name in ("deepseek", "anthropic"))
+    assert [deepseek.edge_among(n) for n in (14, 15)] == [8192, 4096]
+    assert [anthropic.edge_among(n) for n in (20, 21)] == [8000, 2000]
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.anthropic.com", "anthropic"),
+        ("https://api.anthropic.com/v1/", "anthropic"),
+        ("HTTPS://API.OpenAI.com/v1", "openai"),
+        ("api.openai.com", "openai"),
+        ("https://api.openai.com:443/v1", "openai"),
+        ("https://chatgpt.com/backend-api/codex", "chatgpt"),
+        ("https://chatgpt.com", ""),
+        ("https://api.z.ai/api/paas/v4", "zai"),
+        ("https://api.z.ai/api/coding/paas/v4", "zai-coding"),
+        ("https://open.bigmodel.cn/api/coding/paas/v4/", "zai-coding"),
+        ("https://open.bigmodel.cn/api/anthropic", "zai"),
+        ("https://api.z.ai/api/codingx", "zai"),
+        ("https://api.z.ai/api/v1", "zai-coding"),
+        ("https://api.kimi.com/coding/", "kimi-coding"),
+        ("https://api.kimi.ai/coding/v1", "kimi-coding"),
+        ("https://api.kimi.com/other", ""),
+        ("https://api.moonshot.cn/anthropic", "moonshot"),
+        ("https://ws-1.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1", "dashscope"),
+        ("https://coding.dashscope.aliyuncs.com/v1", "dashscope-coding"),
+        ("https://us.api.x.ai/v1", "xai"),
+        ("https://ollama.com/v1", "ollama-cloud"),
+        ("http://127.0.0.1:11434/v1", "ollama"),
+        ("http://localhost:11434", "ollama"),
+        ("http://[::1]:1234/v1", "lmstudio"),
+        ("http://127.0.0.1:8080", "llamacpp"),
+        ("http://localhost:8000/v1", "vllm"),
+        ("http://localhost:9999/v1", ""),
+        ("http://192.168.1.7:11434", ""),
+        ("https://api.openai.com.evil.example/v1", ""),
+        ("https://evil.example/x.maas.aliyuncs.com", ""),
+        ("https://evil.example/api.openai.com", ""),
+        ("http://localhost:99999999/v1", ""),
+        ("https://[broken", ""),
+        ("", ""),
+    ],
+)
+def test_an_address_is_recognised_by_its_host_and_its_path(url: str, name: str) -> None:
+    assert by_address(url) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("claude-opus-5-5-20260801", "anthropic"),
+        ("gpt-5.5", "openai"),
+        ("o3", "openai"),
+        ("GLM-5.3", "zai"),
+        ("kimi-k2.6", "moonshot"),
+        ("kimi-for-coding", "kimi-coding"),
+        ("MiniMax-M3", "minimax"),
+        ("llama-3.3-70b", ""),
+    ],
+)
+def test_a_name_belongs_to_its_maker(model: str, name: str) -> None:
+    assert owner(model) == name
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("GLM-5.3[1m]", "glm-5.3"),
+        ("glm-5.3:cloud", "glm-5.3"),
+        ("qwen3-coder:480b-cloud", "qwen3-coder:480b"),
+        ("x/y:free", "x/y"),
+        ("kimi-k3-highspeed", "kimi-k3"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5-20250929[1m]", "claude-sonnet-4-5"),
+        ("gpt-4o-2024-08-06", "gpt-4o"),
+        ("models/gemini-3.8-flash", "gemini-3.8-flash"),
+        ("mistral-large-2512", "mistral-large-2512"),
+    ],
+)
+def test_what_hosts_append_is_not_part_of_a_name(model: str, name: str) -> None:
+    assert bare(model) == name
+
+
+def test_brackets_in_a_pattern_stand_for_themselves() -> None:
+    assert matches("glm-5.3[1m]", "GLM-5.3[1m]")
+    assert not matches("glm-5.3[1m]", "glm-5.31")
+
+
+@given(st.sampled_from(["", *PRESETS]), st.sampled_from([A, C]), st.text(), st.tuples(st.text(), st.booleans()))
+def test_any_name_has_a_profile(upstream: str, wire: WireName, model: str, override: tuple[str, bool]) -> None:
+    found = profile(upstream, wire, model, [override])
+    assert found.model == model
+    assert found.why
+
+
+@given(st.text())
+def test_any_address_has_an_answer(url: str) -> None:
+    assert by_address(url) in {"", *PRESETS}

@@ -1,0 +1,70 @@
+"""The table of upstreams agrees with itself, with what is asked of it, and with its page."""
+
+from __future__ import annotations
+
+from typing import get_args
+from urllib.parse import urlsplit
+
+import pytest
+
+from sightline.model.profile import WireName
+from sightline.profiles.lookup import by_address, profile
+from sightline.profiles.names import matches
+from sightline.profiles.preset import Preset, base64_of
+from sightline.profiles.presets import PRESETS
+from tests.profiles.document import PAGE, page
+
+WIRES: tuple[WireName, ...] = get_args(WireName)
+each_preset = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
+
+
+def test_every_upstream_that_was_promised_has_a_preset() -> None:
+    promised = """anthropic openai chatgpt gemini deepseek zai moonshot kimi-coding minimax dashscope
+        openrouter xai mistral groq ollama lmstudio llamacpp vllm zai-coding"""
+    assert set(promised.split()) <= PRESETS.keys()
+
+
+def test_the_page_of_upstreams_is_the_table() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run: python -m tests.profiles.document"
+
+
+@each_preset
+def test_a_key_never_travels_in_the_clear(preset: Preset) -> None:
+    for base in preset.bases.values():
+        parts = urlsplit(base)
+        assert parts.scheme == "https" or parts.hostname == "localhost"
+        assert not base.endswith("/")
+
+
+@each_preset
+def test_an_address_of_a_preset_leads_back_to_it(preset: Preset) -> None:
+    for wire, base in preset.bases.items():
+        shared = preset.name == "zai-coding" and wire == "anthropic"
+        assert by_address(base) == ("zai" if shared else preset.name)
+
+
+@each_preset
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_sibling_is_never_blind_itself(preset: Preset, wire: WireName) -> None:
+    siblings = {preset.sibling, *(row.sibling for row in preset.rows)} - {None}
+    for sibling in siblings:
+        assert sibling
+        assert profile(preset.name, wire, sibling).vision is (None if preset.name == "openrouter" else True)
+
+
+@each_preset
+def test_no_row_is_hidden_by_an_earlier_one(preset: Preset) -> None:
+    for index, row in enumerate(preset.rows):
+        example = row.pattern.replace("*", "")
+        before = [each for each in preset.rows[:index] if not each.wires or each.wires == row.wires]
+        assert not [each for each in before if matches(each.pattern, example)], row
+
+
+@each_preset
+def test_every_host_with_blind_models_has_somebody_who_looks(preset: Preset) -> None:
+    remote = not preset.addresses[0].startswith("localhost")
+    assert preset.sibling or not remote
+
+
+def test_a_limit_on_decoded_bytes_is_compared_as_base64() -> None:
+    assert [base64_of(n) for n in (0, 1, 2, 3, 4, 3_932_160)] == [0, 4, 4, 4, 8, 5_242_880]

@@ -1,0 +1,338 @@
+"""Every wording in which an upstream is known to reject an image, and the errors that are no such thing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.profile import Limits
+from sightline.profiles.errors import sentences
+from sightline.profiles.preset import MIB
+from sightline.profiles.rejections import Rejection, lesson
+from sightline.profiles.wordings import WHY, WORDINGS, Kind
+
+REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
+    (
+        400,
+        "messages.3.content.1.image.source.base64: image exceeds 5 MB maximum: 5649924 bytes > 5242880 bytes",
+        "bytes",
+        Limits(encoded_bytes=5_242_880),
+    ),
+    (
+        400,
+        "image exceeds 10 MB maximum: 11,000,000 bytes > 10,485,760 bytes",
+        "bytes",
+        Limits(encoded_bytes=10_485_760),
+    ),
+    (400, "Image size 5.2MB exceeds the limit of 4MB per image", "bytes", Limits(encoded_bytes=4 * MIB)),
+    (400, "The image is too large", "bytes", Limits()),
+    (
+        400,
+        "At least one of the image dimensions exceed max allowed size: 8000 pixels",
+        "edge",
+        Limits(edge=8000),
+    ),
+    (400, "Image width 9000 exceeds the maximum of 8192 pixels", "edge", Limits(edge=8192)),
+    (
+        400,
+        "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+        "crowd_edge",
+        Limits(crowd=20, crowd_edge=2000),
+    ),
+    (
+        400,
+        "request contains 98 images, exceeding the maximum of 50 allowed per request",
+        "count",
+        Limits(count=50),
+    ),
+    (
+        400,
+        "Too many images in request: 11 images provided, but the model supports a maximum of 10 images.",
+        "count",
+        Limits(count=10),
+    ),
+    (400, "Too many images provided. This model supports up to 5 images", "count", Limits(count=5)),
+    (400, "Too much media: 0 document pages + 101 images > 100", "count", Limits(count=100)),
+    (400, "At most 2 image(s) may be provided in one request.", "count", Limits(count=2)),
+    (
+        400,
+        "this model only supports one image while more than one image requested",
+        "count",
+        Limits(count=1),
+    ),
+    (400, "messages.0.content.1: Could not process image", "undecodable", Limits()),
+    (400, "Unable to process input image. Please retry or report", "undecodable", Limits()),
+    (400, "The image data you provided does not represent a valid image.", "undecodable", Limits()),
+    (400, "cannot identify image file <_io.BytesIO object>", "undecodable", Limits()),
+    (400, "Provided image is not valid.", "undecodable", Limits()),
+    (500, "Failed to load image or audio file", "undecodable", Limits()),
+    (400, "Unsupported image.", "undecodable", Limits()),
+    (400, "invalid image input", "undecodable", Limits()),
+    (400, "image: unknown format", "undecodable", Limits()),
+    (400, "messages.2.content.0.image.source.base64: image cannot be empty", "undecodable", Limits()),
+    (400, "Unsupported image type: image/avif", "format", Limits()),
+    (400, "Unsupported media type for base64 image: image/avif", "format", Limits()),
+    (400, "[1210][图片输入格式/解析错误]", "unclear", Limits()),
+    (400, "Invalid API parameter, please check the documentation.", "unclear", Limits()),
+    (400, "Image does not match the provided media type image/png", "media_type", Limits()),
+    (
+        400,
+        "specified using the image/jpeg media type, but the image appears to be a image/png image",
+        "media_type",
+        Limits(),
+    ),
+    (
+        400,
+        "messages.0.content.1.image: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+        "format",
+        Limits(),
+    ),
+    (
+        400,
+        "Input should be 'image/jpeg' or 'image/png'",
+        "format",
+        Limits(formats=("image/png", "image/jpeg")),
+    ),
+    (
+        400,
+        "Expected a base64-encoded data URL with an image MIME type but got unsupported MIME type 'x/y'",
+        "format",
+        Limits(),
+    ),
+    (
+        400,
+        "You uploaded an unsupported image. Make sure it is of one the following formats: ['png', 'jpg'].",
+        "format",
+        Limits(formats=("image/png", "image/jpeg")),
+    ),
+    (
+        400,
+        "Unsupported MIME type: image/gif",
+        "format",
+        Limits(formats=("image/png", "image/jpeg", "image/webp")),
+    ),
+    (400, "Image format heic is not supported", "format", Limits()),
+    (400, "Multimodal function responses are not supported for this model", "tool_images", Limits()),
+    (422, "Input should be a valid string", "tool_images", Limits()),
+    (400, "Input should be a valid string (ref: a9065c14-5a11-4d60)", "tool_images", Limits()),
+    (413, "Request Entity Too Large", "request", Limits()),
+    (413, "", "request", Limits()),
+    (400, "request_too_large", "request", Limits()),
+    (
+        413,
+        "Request exceeds the maximum allowed number of bytes",
+        "request",
+        Limits(),
+    ),
+    (413, "request body exceeds 32 MB", "request", Limits(request_bytes=32 * MIB)),
+    (
+        400,
+        "The image is too large to send natively by this provider (9.1 MB request; 5.0 MB limit)",
+        "request",
+        Limits(request_bytes=5 * MIB),
+    ),
+]
+
+BLIND = [
+    (404, "No endpoints found that support image input"),
+    (
+        400,
+        "Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text` at",
+    ),
+    (400, "Model do not support image input"),
+    (400, "DeepSeek native does not support 'image' blocks"),
+    (400, "this model does not support image input (ref 2f3a)"),
+    (500, "image input is not supported by this server"),
+    (
+        500,
+        "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+    ),
+    (500, 'Unsupported content part type: "image_url"'),
+    (400, "Invalid content type. image_url is only supported by certain models."),
+    (400, "Model does not support images. Please use a model that does."),
+    (400, "<LM Studio error> Vision model is not loaded. Cannot process images."),
+    (400, "This model doesn't support the image content block that you provided."),
+    (400, "facebook/opt-125m is not a multimodal model None"),
+    (400, "At most 0 image(s) may be provided in one prompt."),
+    (400, 'model "gpt-x" not supported for vision'),
+    (400, "Image input is not enabled for this model"),
+    (400, "Images are not supported by this model."),
+    (400, "message type 'image_url' is not supported for model 'glm-5'"),
+    (400, "This model only supports text input"),
+    (400, "The model does not have vision capabilities"),
+    (400, "当前模型不支持图片输入"),
+]
+
+ORDINARY = [
+    (404, "No endpoints found matching your data policy (Free model publication)"),
+    (404, "No endpoints found that support image input and match your data policy"),
+    (404, "No endpoints found that support tool use"),
+    (400, "prompt is too long: 205000 tokens > 200000 maximum"),
+    (400, "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000"),
+    (413, "Request too large for model `x` on tokens per minute (TPM): Limit 8000, Requested 9000"),
+    (401, "invalid x-api-key"),
+    (
+        403,
+        "Kimi For Coding is currently only available for Coding Agents. This model does not support images",
+    ),
+    (429, "Rate limit reached for images: request too large, 5 MB limit"),
+    (529, "Overloaded"),
+    (500, "Internal server error"),
+    (400, "messages.0.content.1.text.text: Input should be a valid string"),
+    (400, "tools.0.custom.input_schema: JSON schema is invalid. It must match draft 2020-12"),
+    (400, "tools.3.function.description: 'Use it when the model does not support images.' is too long"),
+    (400, "Invalid schema for function 'view_image': 'image' is not of type 'object'"),
+    (400, "Missing required parameter: 'messages[0].content[1].image_url.url'"),
+    (400, "This model does not support image generation"),
+    (400, "This model does not support image URLs; send base64"),
+    (400, "URL images are not supported"),
+    (400, "images are not supported in tool results"),
+    (400, "The request holds an invalid API parameter: temperature"),
+    (400, "Unexpected role 'user' after role 'tool'"),
+    (404, "The model `image-reader` does not exist"),
+    (400, "messages: text content blocks must be non-empty"),
+    (400, "max_tokens: 5242880 > 64000, which is the maximum allowed"),
+    (200, ""),
+]
+
+
+@pytest.mark.parametrize(("status", "text", "kind", "limits"), REJECTIONS)
+def test_a_rejection_is_recognised(status: int, text: str, kind: Kind, limits: Limits) -> None:
+    found = lesson(status, text)
+    assert found is not None
+    assert found.kind == kind
+    assert found.lesson.limits == limits
+    assert found.lesson.why == WHY[kind]
+    assert not found.lesson.blind
+
+
+@pytest.mark.parametrize(("status", "text"), BLIND)
+def test_only_a_word_of_blindness_teaches_blindness(status: int, text: str) -> None:
+    found = lesson(status, text)
+    assert found is not None
+    assert (found.kind, found.lesson.blind, found.lesson.limits) == ("blind", True, Limits())
+
+
+@pytest.mark.parametrize(("status", "text"), ORDINARY)
+def test_an_ordinary_error_teaches_nothing(status: int, text: str) -> None:
+    assert lesson(status, text) is None
+
+
+def test_every_wording_decides_a_case() -> None:
+    texts = [text for _, text, _, _ in REJECTIONS] + [text for _, text in BLIND]
+    decisive = {next((each for each in WORDINGS if each.pattern.search(text)), None) for text in texts}
+    assert [each.pattern.pattern for each in WORDINGS if each not in decisive] == []
+
+
+def anthropic(message: str) -> str:
+    return json.dumps(
+        {"type": "error", "error": {"type": "invalid_request_error", "message": message}, "request_id": "r"}
+    )
+
+
+WRAPPINGS: dict[str, Callable[[str], str]] = {
+    "anthropic": anthropic,
+    "openai": lambda text: json.dumps({"error": {"message": text, "type": "invalid_request_error"}}),
+    "ascii": lambda text: json.dumps({"error": text}, ensure_ascii=True),
+    "fastapi": lambda text: json.dumps({"detail": text}),
+    "nested": lambda text: json.dumps(
+        {"error": {"message": "Provider returned error", "metadata": {"raw": anthropic(text)}}}
+    ),
+    "nested twice": lambda text: json.dumps({"error": {"message": json.dumps({"raw": anthropic(text)})}}),
+    "prefixed": lambda text: f"Error: 400 {anthropic(text)}\n at generate (/x:1:2)",
+    "prefixed inside": lambda text: json.dumps({"error": {"message": f"Upstream said: {anthropic(text)}"}}),
+    "python": lambda text: json.dumps({"error": f'AnthropicException - b\'{{"message": "{text}"}}\''}),
+    "stream": lambda text: f"event: error\ndata: {anthropic(text)}\n\n",
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize(("status", "text"), [(s, t) for s, t, *_ in REJECTIONS] + BLIND)
+def test_a_wrapped_rejection_says_the_same(wrapping: str, status: int, text: str) -> None:
+    assert lesson(status, WRAPPINGS[wrapping](text)) == lesson(status, text)
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize(("status", "text"), ORDINARY)
+def test_a_wrapped_ordinary_error_teaches_nothing(wrapping: str, status: int, text: str) -> None:
+    assert lesson(status, WRAPPINGS[wrapping](text)) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "places"),
+    [
+        ("messages.3.content.1.image.source.base64.data", [("messages", 3, "content", 1)]),
+        (
+            "messages.168.content.0.tool_result.content.1.image.source.base64",
+            [("messages", 168, "content", 0, "content", 1)],
+        ),
+        ("'messages[3].content[1].image_url.url'", [("messages", 3, "content", 1)]),
+        ("'input[37].content[0].image_url'", [("input", 37, "content", 0)]),
+        ("input[5].output[2].image_url", [("input", 5, "output", 2)]),
+        ("contents[0].parts[1].inline_data", [("contents", 0, "parts", 1)]),
+        ("messages.[0].content.[1].type", [("messages", 0, "content", 1)]),
+        (
+            "messages.1.content.2.image, messages.3.content.0.image, messages.1.content.2.image",
+            [("messages", 1, "content", 2), ("messages", 3, "content", 0)],
+        ),
+        ("messages[1]", []),
+        ("messages.4.content", []),
+        ("nowhere", []),
+    ],
+)
+def test_the_images_that_it_names_are_found(named: str, places: list[tuple[str | int, ...]]) -> None:
+    found = lesson(400, anthropic(f"{named}: Could not process image"))
+    assert found
+    assert list(found.places) == places
+
+
+def test_a_place_may_stand_beside_the_message() -> None:
+    body = {"error": {"message": "Could not process image", "param": "messages.[0].content.[1].type"}}
+    found = lesson(400, json.dumps(body))
+    assert found
+    assert found.places == (("messages", 0, "content", 1),)
+
+
+def test_a_validator_names_its_place_in_front_of_its_message() -> None:
+    def body(*loc: str | int) -> str:
+        return json.dumps({"detail": [{"loc": loc, "msg": "Input should be a valid string", "input": []}]})
+
+    found = lesson(422, body("body", "messages", 3, "content", "str"))
+    assert found
+    assert found.kind == "tool_images"
+    assert lesson(422, body("body", "model")) is None
+
+
+def test_what_an_error_quotes_from_the_request_teaches_nothing() -> None:
+    quoted = "The model does not support image input"
+    body = {"detail": [{"msg": "Field required", "loc": ["body", "model"], "input": {"text": quoted}}]}
+    assert lesson(422, json.dumps(body)) is None
+    assert lesson(400, json.dumps({"error": "bad request", "request": {"messages": [quoted]}})) is None
+
+
+def test_an_error_that_is_deeper_than_any_error_is_read_in_part() -> None:
+    assert lesson(400, '{"a":' * 30_000) is None
+    assert lesson(400, "[" * 60_000) is None
+    assert sentences('{"a": "shallow", "b": ' + '{"a":' * 40 + '"deep"' + "}" * 41) == ("shallow",)
+
+
+@given(st.integers(100, 599), st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+def test_any_text_has_an_answer(status: int, text: str) -> None:
+    found = lesson(status, text)
+    assert found is None or isinstance(found, Rejection)
+
+
+@given(
+    st.integers(200, 599),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["loc", "msg"]), inner),
+    ),
+)
+def test_any_json_has_an_answer(status: int, body: object) -> None:
+    found = lesson(status, json.dumps(body))
+    assert found is None or isinstance(found, Rejection)

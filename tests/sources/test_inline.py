@@ -1,0 +1,99 @@
+"""Base64 as clients write it: standard, URL-safe, folded, escaped, without padding; and what is none."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.refusal import Refusal
+from sightline.sources.inline import decode, decoded_size, encode, head
+
+PICTURE = bytes(range(256)) * 40
+
+
+def folded(text: bytes) -> bytes:
+    return b"\r\n".join(text[at : at + 76] for at in range(0, len(text), 76)) + b"\n"
+
+
+WAYS: dict[str, Callable[[bytes], bytes]] = {
+    "standard": base64.b64encode,
+    "url-safe": base64.urlsafe_b64encode,
+    "without padding": lambda data: base64.b64encode(data).rstrip(b"="),
+    "url-safe without padding": lambda data: base64.urlsafe_b64encode(data).rstrip(b"="),
+    "folded": lambda data: folded(base64.b64encode(data)),
+    "a slash escaped": lambda data: base64.b64encode(data).replace(b"/", rb"\/"),
+    "a plus escaped": lambda data: base64.b64encode(data).replace(b"+", rb"\u002B"),
+    "folded and escaped": lambda data: json.dumps(folded(base64.b64encode(data)).decode())[1:-1].encode(),
+    "too much padding": lambda data: base64.b64encode(data) + b"==",
+}
+each_way = pytest.mark.parametrize("way", WAYS)
+
+
+@each_way
+@given(data=st.binary(max_size=400))
+def test_every_way_of_writing_gives_the_bytes_back(way: str, data: bytes) -> None:
+    text = WAYS[way](data)
+    assert decode(text) == data
+    assert decode(memoryview(text)) == data
+
+
+@given(st.binary())
+def test_encoding_is_what_the_standard_library_does(data: bytes) -> None:
+    assert encode(data) == base64.b64encode(data).decode("ascii")
+
+
+@given(st.binary() | st.text("ABab01+/-_= \n\\").map(str.encode))
+def test_any_text_is_decoded_as_the_standard_library_would_or_refused(text: bytes) -> None:
+    found = decode(text)
+    try:
+        expected = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        assert isinstance(found, (bytes, Refusal))
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "text", [b"A", b"AAAAA", b"AA=A", b"=AAA", b"AA*A", b"\xff\xfe\x00", b"data:image/png;base64,AAAA", b"\\"]
+)
+def test_what_is_no_base64_is_refused_with_a_remedy(text: bytes) -> None:
+    found = decode(text)
+    assert isinstance(found, Refusal)
+    assert (found.code, bool(found.remedy)) == ("corrupt", True)
+
+
+@each_way
+@given(data=st.binary(max_size=400), size=st.integers(1, 500))
+def test_a_head_is_a_beginning(way: str, data: bytes, size: int) -> None:
+    found = head(WAYS[way](data), size)
+    assert data.startswith(found)
+    assert len(found) <= size
+
+
+@each_way
+@pytest.mark.parametrize("size", [1, 2, 3, 64, 4096])
+def test_a_head_is_nearly_as_long_as_asked(way: str, size: int) -> None:
+    if "escaped" not in way:  # an escape may be cut in two, and the whole text must be read then
+        assert len(head(WAYS[way](PICTURE), size)) >= size * 0.97 - 2
+
+
+def test_a_head_is_cut_to_size_where_the_text_is_plain() -> None:
+    assert head(memoryview(base64.b64encode(PICTURE)), 100) == PICTURE[:100]
+
+
+def test_a_head_reads_no_further_than_it_must() -> None:
+    assert head(base64.b64encode(PICTURE)[:400] + b"*" * 1000, 64) == PICTURE[:64]
+    assert head(b"*" * 1000, 64) == b""
+
+
+@given(st.binary(max_size=400))
+def test_the_size_is_known_without_decoding(data: bytes) -> None:
+    for way in ("standard", "url-safe", "without padding"):
+        assert decoded_size(memoryview(WAYS[way](data))) == len(data)
+    assert decoded_size(WAYS["folded"](data)) >= len(data)

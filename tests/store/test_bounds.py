@@ -1,0 +1,128 @@
+"""The record stays as small and as young as it was told to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sightline.model.ports import Record
+from sightline.store import open_record
+from tests.store.writer import description_of, image_of
+
+DAY = 86400.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.days = 100.0
+
+    def __call__(self) -> float:
+        return self.days * DAY
+
+
+def blobs_in(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "blobs").rglob("*") if path.is_file()}
+
+
+def kept(record: Record, numbers: range) -> list[int]:
+    return [number for number in numbers if record.image("scope", image_of("cat", number).sha256)]
+
+
+def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    old, new = image_of("cat", 0), image_of("cat", 1)
+    record.keep_image("scope", old)
+    record.keep_description("scope", description_of("cat", 0), "v1")
+    clock.days += 20
+    record.keep_image("scope", new)
+    record.close()
+    clock.days += 11
+    record = open_record(tmp_path, days=30, now=clock)
+    assert kept(record, range(2)) == [1]
+    assert record.description("scope", old.sha256, "ollama/llava", "v1") is None
+    assert blobs_in(tmp_path) == {new.sha256}
+    record.close()
+
+
+def test_reading_is_using(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_image("scope", image_of("cat", 0))
+    record.keep_description("scope", description_of("cat", 0), "v1")
+    clock.days += 20
+    assert kept(record, range(1)) == [0]
+    assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
+    record.close()
+    clock.days += 20
+    record = open_record(tmp_path, days=30, now=clock)
+    assert kept(record, range(1)) == [0]
+    assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
+    record.close()
+
+
+def test_the_least_recently_used_goes_first_and_the_limit_holds_all_the_time(tmp_path: Path) -> None:
+    clock = Clock()
+    size = len(image_of("cat", 10).data)
+    record = open_record(tmp_path, bytes_limit=10 * size, now=clock)
+    for number in range(10, 40):
+        clock.days += 0.1
+        record.keep_image("scope", image_of("cat", number))
+        assert record.image("scope", image_of("cat", 10).sha256), "the one that is read all the time stays"
+        assert sum(path.stat().st_size for path in (tmp_path / "blobs").rglob("*/*/*")) <= 10 * size
+    assert kept(record, range(10, 40)) == [10, *range(32, 40)]
+    record.close()
+
+
+def test_the_limit_holds_in_memory_too(tmp_path: Path) -> None:
+    clock = Clock()
+    size = len(image_of("cat", 10).data)
+    record = open_record(tmp_path, kind="memory", bytes_limit=10 * size, now=clock)
+    for number in range(10, 40):
+        clock.days += 0.1
+        record.keep_image("scope", image_of("cat", number))
+    assert kept(record, range(10, 40)) == list(range(31, 40))
+    record.close()
+
+
+def test_descriptions_count_against_the_limit(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, bytes_limit=160, now=clock)
+    for number in range(10, 40):
+        clock.days += 0.1
+        record.keep_description("scope", description_of("cat", number), "v1")
+    found = [n for n in range(10, 40) if record.description("scope", image_of("cat", n).sha256, "ollama/llava", "v1")]
+    assert found == list(range(40 - len(found), 40))
+    assert 0 < len(found) <= 160 // len("cat sees 10")
+    record.close()
+
+
+def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_path: Path) -> None:
+    clock = Clock()
+    image = image_of("cat", 0)
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_image("mine", image)
+    clock.days += 20
+    record.keep_image("yours", image)
+    record.close()
+    clock.days += 20
+    record = open_record(tmp_path, days=30, now=clock)
+    assert record.image("mine", image.sha256) is None
+    assert record.image("yours", image.sha256) == image
+    record.close()
+
+
+def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.keep_image("scope", image_of("cat", 0))
+    record.close()
+    folder = next((tmp_path / "blobs").rglob(image_of("cat", 0).sha256)).parent
+    nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
+    nameless.parent.mkdir(parents=True)
+    abandoned, fresh = folder / "abandoned.part", folder / "fresh.part"
+    for path in (nameless, abandoned, fresh):
+        path.write_bytes(b"half")
+    os.utime(abandoned, (0, 0))
+    open_record(tmp_path).close()
+    assert not nameless.exists()
+    assert {path.name for path in folder.iterdir()} == {image_of("cat", 0).sha256, "fresh.part"}

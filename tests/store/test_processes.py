@@ -1,0 +1,62 @@
+"""The record among processes: killed ones lose nothing they were told is safe, living ones do not disturb."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from sightline.model.ports import Record
+from sightline.store import open_record
+from tests.store.writer import description_of, image_of
+
+
+def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.store.writer", str(folder), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def assert_holds(record: Record, name: str, numbers: range) -> None:
+    for number in numbers:
+        image, words = image_of(name, number), description_of(name, number)
+        assert record.image(name, image.sha256) == image
+        assert record.description(name, image.sha256, words.seer, "v1") == replace(words, remembered=True)
+
+
+def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    for round_number in range(5):
+        name = f"round {round_number}"
+        with writer(tmp_path, name, 10**9) as process:
+            assert process.stdout
+            for _ in range(3 + 7 * round_number):
+                process.stdout.readline()
+            process.kill()
+            acknowledged = 3 + 7 * round_number + len(process.stdout.read().split("\n")) - 1
+        record = open_record(tmp_path)
+        assert_holds(record, name, range(acknowledged))
+        record.close()
+
+
+def test_processes_may_use_one_record_at_the_same_time(tmp_path: Path) -> None:
+    names = [f"process {number}" for number in range(4)]
+    processes = [writer(tmp_path, name, 25) for name in names]
+    outputs = [process.communicate()[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert outputs == [[str(number) for number in range(25)]] * 4
+    record = open_record(tmp_path)
+    for name in names:
+        assert_holds(record, name, range(25))
+    record.close()
+
+
+def test_processes_that_come_first_together_agree_on_one_key(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from sightline.store import open_record\n"
+        "record = open_record(Path(sys.argv[1])); print(record.scope_of('credential')); record.close()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    scopes = {process.communicate()[0] for process in processes}
+    assert len(scopes) == 1
+    assert scopes != {""}

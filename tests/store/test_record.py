@@ -1,0 +1,291 @@
+"""What the record keeps, for whom, and what it answers for what it does not have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from sightline.model.facts import Description
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.ports import Record
+from sightline.model.profile import Lesson, Limits
+from sightline.store import open_record
+from sightline.store.migrations import STEPS
+from tests.store.writer import description_of, image_of
+
+IMAGE = image_of("cat", 1)
+WORDS = description_of("cat", 1)
+
+
+@pytest.fixture(params=["disk", "memory"])
+def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
+    kind: Literal["disk", "memory"] = request.param
+    opened = open_record(tmp_path / "record", kind=kind)
+    yield opened
+    opened.close()
+
+
+def test_an_image_comes_back_byte_for_byte(record: Record) -> None:
+    record.keep_image("scope", IMAGE)
+    found = record.image("scope", IMAGE.sha256)
+    assert found == IMAGE
+    assert found is not None
+    assert found.data == IMAGE.data
+
+
+def test_an_image_kept_twice_is_kept_once(record: Record) -> None:
+    record.keep_image("scope", IMAGE)
+    record.keep_image("scope", IMAGE)
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+
+
+def test_an_image_of_one_scope_is_not_there_for_another(record: Record) -> None:
+    record.keep_image("mine", IMAGE)
+    assert record.image("yours", IMAGE.sha256) is None
+    record.keep_image("yours", IMAGE)
+    assert record.image("yours", IMAGE.sha256) == IMAGE
+
+
+def test_what_was_never_kept_is_not_there(record: Record) -> None:
+    assert record.image("scope", "0" * 64) is None
+    assert record.image("scope", "../../etc/passwd") is None
+    assert record.description("scope", IMAGE.sha256, "a/b", "v1") is None
+    assert record.lesson("zai", "glm-5.3") is None
+    assert record.lessons() == ()
+    assert record.consents() == {}
+
+
+def test_a_description_comes_back_as_remembered(record: Record) -> None:
+    record.keep_description("scope", WORDS, "v1")
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+
+
+@pytest.mark.parametrize(
+    ("scope", "sha256", "seer", "prompt"),
+    [
+        ("other", WORDS.sha256, WORDS.seer, "v1"),
+        ("scope", "0" * 64, WORDS.seer, "v1"),
+        ("scope", WORDS.sha256, "other/seer", "v1"),
+        ("scope", WORDS.sha256, WORDS.seer, "v2"),
+    ],
+)
+def test_a_description_answers_only_for_its_scope_image_seer_and_prompt(
+    record: Record, scope: str, sha256: str, seer: str, prompt: str
+) -> None:
+    record.keep_description("scope", WORDS, "v1")
+    assert record.description(scope, sha256, seer, prompt) is None
+
+
+def test_a_later_description_stands_in_the_place_of_the_earlier(record: Record) -> None:
+    record.keep_description("scope", WORDS, "v1")
+    better = replace(WORDS, text="Zwölf Boxkämpfer 🥊 " * 1000)
+    record.keep_description("scope", better, "v1")
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(better, remembered=True)
+
+
+def test_lessons_about_the_same_model_add_up(record: Record) -> None:
+    record.learn("zai", "glm", Lesson(limits=Limits(edge=8000, encoded_bytes=500), why="too wide"), days=7)
+    record.learn("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide again"), days=7)
+    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=2000, encoded_bytes=500), why="too wide again")
+    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.learn("zai", "glm", Lesson(limits=Limits(count=5), why="too many"), days=7)
+    both = Lesson(blind=True, limits=Limits(edge=2000, encoded_bytes=500, count=5), why="it said so")
+    assert record.lesson("zai", "glm") == both
+    assert record.lessons() == (("zai", "glm", both),)
+
+
+def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Record) -> None:
+    record.learn("deepseek", "claude-opus-x", Lesson(blind=True, why="it said so"), days=7)
+    assert record.lesson("anthropic", "claude-opus-x") is None
+    assert record.lesson("deepseek", "claude-haiku-x") is None
+
+
+def test_a_lesson_can_be_forgotten_once(record: Record) -> None:
+    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.learn("zai", "glm", Lesson(limits=Limits(count=5)), days=7)
+    assert record.forget_lesson("zai", "glm") is True
+    assert record.lesson("zai", "glm") is None
+    assert record.forget_lesson("zai", "glm") is False
+
+
+def test_a_lesson_expires_on_its_own_day_and_no_other_prolongs_it(tmp_path: Path) -> None:
+    day = [0.0]
+    record = open_record(tmp_path, now=lambda: day[0] * 86400)
+    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.learn("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide"), days=20)
+    day[0] = 6.9
+    assert record.lesson("zai", "glm") == Lesson(True, Limits(edge=2000), "it said so")
+    day[0] = 7
+    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=2000), why="too wide")
+    day[0] = 20
+    assert record.lesson("zai", "glm") is None
+    record.learn("zai", "glm", Lesson(limits=Limits(edge=4000), why="wider"), days=1)
+    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=4000), why="wider")
+    record.close()
+
+
+def test_consent_is_remembered_for_exactly_that_provider(record: Record) -> None:
+    record.consent("openai", given=True)
+    record.consent("zai", given=False)
+    assert record.consents() == {"openai": True, "zai": False}
+    record.consent("openai", given=False)
+    assert record.consents() == {"openai": False, "zai": False}
+
+
+def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    first = open_record(tmp_path / "a")
+    scope = first.scope_of("sk-secret")
+    first.close()
+    again = open_record(tmp_path / "a")
+    elsewhere = open_record(tmp_path / "b")
+    assert again.scope_of("sk-secret") == scope
+    assert again.scope_of("sk-other") != scope
+    assert elsewhere.scope_of("sk-secret") != scope
+    assert len(scope) == 32
+    assert "secret" not in scope
+    again.close()
+    elsewhere.close()
+
+
+def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.keep_image("scope", IMAGE)
+    record.keep_description("scope", WORDS, "v1")
+    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.consent("openai", given=True)
+    record.close()
+    again = open_record(tmp_path)
+    assert again.image("scope", IMAGE.sha256) == IMAGE
+    assert again.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+    assert again.lesson("zai", "glm") == Lesson(blind=True, why="it said so")
+    assert again.consents() == {"openai": True}
+    again.close()
+
+
+def test_a_record_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
+    record = open_record(tmp_path / "record", kind="memory")
+    record.keep_image("scope", IMAGE)
+    record.close()
+    assert not (tmp_path / "record").exists()
+
+
+def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
+    folder = tmp_path / "record"
+    folder.mkdir(mode=0o755)
+    record = open_record(folder)
+    record.keep_image("scope", IMAGE)
+    record.keep_description("scope", WORDS, "v1")
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
+    assert {"record.sqlite", "record.sqlite-wal", "scope.key", IMAGE.sha256} <= {path.name for path in modes}
+    record.close()
+
+
+def test_a_file_whose_bytes_were_changed_is_not_given_out_and_can_be_kept_again(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.keep_image("scope", IMAGE)
+    next(tmp_path.rglob(IMAGE.sha256)).write_bytes(b"something else")
+    assert record.image("scope", IMAGE.sha256) is None
+    record.keep_image("scope", IMAGE)
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+    record.close()
+
+
+def test_a_new_file_takes_every_migration(tmp_path: Path) -> None:
+    open_record(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "record.sqlite")
+    assert database.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    for table in ("images", "descriptions"):
+        assert "scope" in [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
+    database.close()
+
+
+def assert_in_memory_with_one_warning(record: Record, caplog: pytest.LogCaptureFixture) -> None:
+    record.keep_image("scope", IMAGE)
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+    record.close()
+    assert [line.levelno for line in caplog.records] == [logging.WARNING]
+    assert "held in memory" in caplog.text
+
+
+def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    open_record(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "record.sqlite")
+    database.execute("PRAGMA user_version = 999")
+    database.close()
+    assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
+
+
+@pytest.mark.parametrize("name", ["record.sqlite", "scope.key"])
+def test_a_damaged_file_is_not_the_end(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / name).write_bytes(b"neither a database nor a key" * 100)
+    assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
+
+
+def test_a_folder_that_cannot_be_made_is_not_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert_in_memory_with_one_warning(open_record(tmp_path / "file" / "record"), caplog)
+
+
+def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record = open_record(tmp_path)
+    record.keep_description("scope", WORDS, "v1")
+    database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    database.execute("DROP TABLE images")
+    database.close()
+    record.keep_image("scope", IMAGE)
+    assert record.image("scope", IMAGE.sha256) is None
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+    assert [line.levelno for line in caplog.records] == [logging.WARNING]
+    record.close()
+
+
+def test_limits_of_another_version_are_read_as_far_as_they_are_known(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.learn("zai", "glm", Lesson(limits=Limits(edge=9)), days=7)
+    database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    text = json.dumps({"formats": ["image/png"], "edge": 9, "colours": 3})
+    database.execute("UPDATE lessons SET limits = ?", [text])
+    database.close()
+    assert record.lesson("zai", "glm") == Lesson(limits=Limits(formats=("image/png",), edge=9))
+    record.close()
+
+
+def test_threads_may_use_one_record_at_the_same_time(record: Record) -> None:
+    start = threading.Barrier(8)
+
+    def work(number: int) -> bool:
+        start.wait()
+        images = [image_of(f"thread {number}", n) for n in range(10)]
+        for image in images:
+            record.keep_image("scope", image)
+            record.keep_description("scope", Description(image.sha256, image.size, "words", "a/b"), "v1")
+        return all(record.image("scope", image.sha256) == image for image in images)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_an_image_is_named_by_the_hash_of_its_bytes(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    with pytest.raises(ValueError, match="not the sha256"):
+        record.keep_image("scope", Image("../../escape", "image/png", Size(1, 1), b"x"))
+    record.keep_image("scope", IMAGE)
+    path = next(tmp_path.rglob(IMAGE.sha256))
+    assert path.relative_to(tmp_path).parts == ("blobs", IMAGE.sha256[:2], IMAGE.sha256[2:4], IMAGE.sha256)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == IMAGE.sha256
+    record.close()

@@ -1,0 +1,43 @@
+"""The request bodies of the benchmark: Chat Completions JSON with text, or with real PNG images of noise."""
+
+import base64
+import json
+import random
+import struct
+import zlib
+
+MODEL = "gpt-6-sol"
+EDGE = 512  # 512 x 512 noise is 786 KB of PNG, 1.05 MB of base64: within every provider's limits, so it is kept.
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def noise_png(rng: random.Random) -> bytes:
+    """A valid RGB PNG of noise, stored uncompressed because noise does not compress."""
+    rows = b"".join(b"\0" + rng.randbytes(EDGE * 3) for _ in range(EDGE))
+    header = struct.pack(">IIBBBBB", EDGE, EDGE, 8, 2, 0, 0, 0)
+    data = zlib.compress(rows, 0)
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+
+
+def _body(content: object, stream: bool) -> bytes:
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": content}], "stream": stream}
+    return json.dumps(asked, separators=(",", ":")).encode()
+
+
+def text_body(size: int = 2048, stream: bool = False) -> bytes:
+    """A request of exactly `size` bytes, all text."""
+    bare = len(_body("", stream))
+    return _body(("Say what you see. " * size)[: size - bare], stream)
+
+
+def image_body(images: int, seed: int) -> bytes:
+    """A request with that many different images; the same seed gives the same bytes."""
+    rng = random.Random(seed)
+    content: list[dict[str, object]] = [{"type": "text", "text": "What is in these pictures?"}]
+    for _ in range(images):
+        url = "data:image/png;base64," + base64.b64encode(noise_png(rng)).decode()
+        content.append({"type": "image_url", "image_url": {"url": url}})
+    return _body(content, stream=False)

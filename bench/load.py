@@ -1,0 +1,147 @@
+"""The load generator: kept-alive connections on one epoll loop, a bounded count of requests, JSON out."""
+
+import argparse
+import hashlib
+import json
+import select
+import socket
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SEND = 1024 * 1024
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+@dataclass
+class Tally:
+    """What was seen of the replies."""
+
+    done: int = 0
+    first_ms: list[float] = field(default_factory=list)
+    bodies: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Flow:
+    """One connection and the request it has in flight."""
+
+    sock: socket.socket
+    out: memoryview
+    started: float
+    first: float = 0.0
+    reply: bytearray = field(default_factory=bytearray)
+    size: int | None = None  # of the whole reply; None while unknown or chunked
+
+    def begin(self, request: bytes) -> None:
+        self.out, self.started, self.first, self.size = memoryview(request), time.perf_counter(), 0.0, None
+        self.reply.clear()
+
+    def send(self) -> bool:
+        """Send what the socket takes; true when the whole request is out."""
+        while self.out:
+            try:
+                self.out = self.out[self.sock.send(self.out[:SEND]) :]
+            except BlockingIOError:
+                return False
+        return True
+
+    def receive(self) -> bool:
+        """Read what has come; true when the reply is whole."""
+        piece = self.sock.recv(262_144)
+        if not piece:
+            raise SystemExit(f"load: the connection closed within a reply: {bytes(self.reply[:600])!r}")
+        self.reply += piece
+        if self.first == 0.0 and not self._read_head():
+            return False
+        return len(self.reply) == self.size if self.size else self.reply.endswith(LAST_CHUNK)
+
+    def _read_head(self) -> bool:
+        """Learn where the reply ends; false until a byte of its body is there."""
+        end = self.reply.find(b"\r\n\r\n")
+        if end < 0 or end + 4 == len(self.reply):
+            return False
+        self.first = time.perf_counter()
+        head = bytes(self.reply[:end]).lower()
+        if not head.startswith(b"http/1.1 200"):
+            raise SystemExit(f"load: refused: {bytes(self.reply[:600])!r}")
+        _, found, length = head.partition(b"\r\ncontent-length:")
+        self.size = end + 4 + int(length.split(b"\r\n", 1)[0]) if found else None
+        return True
+
+    def body(self) -> bytes:
+        _, _, rest = bytes(self.reply).partition(b"\r\n\r\n")
+        return rest if self.size else b"".join(_unchunk(rest))
+
+
+def _unchunk(data: bytes) -> Iterator[bytes]:
+    while data:
+        line, _, data = data.partition(b"\r\n")
+        size = int(line.split(b";")[0], 16)
+        yield data[:size]
+        data = data[size + 2 :]
+
+
+def _request(port: int, body: bytes) -> bytes:
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer sk-bench\r\nAccept: */*\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def drive(port: int, bodies: list[bytes], connections: int, count: int) -> Tally:
+    """Send `count` requests over `connections`, taking the bodies in turn, and wait for every reply."""
+    requests = [_request(port, body) for body in bodies]
+    tally, poll, flows, sent = Tally(), select.epoll(), {}, 0
+    for _ in range(min(connections, count)):
+        sock = socket.create_connection(("127.0.0.1", port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(0)
+        flows[sock.fileno()] = Flow(sock, memoryview(b""), 0.0)
+    for fd, flow in flows.items():
+        flow.begin(requests[sent % len(requests)])
+        sent += 1
+        poll.register(fd, select.EPOLLIN if flow.send() else select.EPOLLIN | select.EPOLLOUT)
+    while tally.done < count:
+        for fd, events in poll.poll():
+            flow = flows[fd]
+            if events & select.EPOLLOUT and flow.send():
+                poll.modify(fd, select.EPOLLIN)
+            if not events & ~select.EPOLLOUT or not flow.receive():
+                continue
+            tally.done += 1
+            tally.first_ms.append((flow.first - flow.started) * 1000)
+            tally.bodies.add(hashlib.sha256(flow.body()).hexdigest())
+            if sent < count:
+                flow.begin(requests[sent % len(requests)])
+                sent += 1
+                if not flow.send():
+                    poll.modify(fd, select.EPOLLIN | select.EPOLLOUT)
+            else:
+                poll.unregister(fd)  # a server may now close it as idle
+    for flow in flows.values():
+        flow.sock.close()
+    return tally
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("bodies", type=Path, nargs="+", help="files with request bodies, sent in turn")
+    parser.add_argument("--connections", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    args = parser.parse_args()
+    bodies = [path.read_bytes() for path in args.bodies]
+    start = time.perf_counter()
+    tally = drive(args.port, bodies, args.connections, args.count)
+    seconds = time.perf_counter() - start
+    first = statistics.median(tally.first_ms)
+    json.dump({"seconds": seconds, "first_ms": first, "sha256": sorted(tally.bodies)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The processes of the benchmark, all on loopback: the sink, and nginx, Sightline and LiteLLM before it."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+
+HERE = Path(__file__).resolve().parent
+READY_WITHIN = 90.0  # LiteLLM alone takes several seconds to import
+
+# The body is buffered in memory because that is nginx at its cheapest: unbuffered it costs three times the
+# CPU, and its default spills to disk.
+NGINX_CONF = """
+daemon off; worker_processes 1; pid nginx.pid; error_log stderr error;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; client_max_body_size 0; client_body_buffer_size 64m; keepalive_requests 1000000;
+  client_body_temp_path body; proxy_temp_path proxy;
+  fastcgi_temp_path fcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  upstream sink {{ server 127.0.0.1:{sink}; keepalive 64; keepalive_requests 1000000; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://sink; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+    }}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A running process that answers on a loopback port."""
+
+    name: str
+    version: str
+    pid: int
+    port: int
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _start(
+    stack: ExitStack,
+    name: str,
+    command: list[str],
+    folder: Path,
+    extra: dict[str, str],
+    port: Callable[[str], int | None],
+) -> tuple[int, int]:
+    """Start a process that ends with the stack: its pid, and the port that `port` finds in its output."""
+    log = folder / f"{name}.log"
+    with log.open("wb") as out:
+        surroundings = {**os.environ, "PYTHONUNBUFFERED": "1", **extra}
+        process = subprocess.Popen(command, cwd=folder, env=surroundings, stdout=out, stderr=subprocess.STDOUT)
+    stack.callback(_stop, process)
+    deadline = time.monotonic() + READY_WITHIN
+    while time.monotonic() < deadline and process.poll() is None:
+        found = port(log.read_text())
+        if found is not None and _listens(found):
+            return process.pid, found
+        time.sleep(0.05)
+    last = (log.read_text().strip().splitlines() or ["it printed nothing"])[-1]
+    raise SystemExit(f"bench: {name} did not start: {last}")
+
+
+def _printed(pattern: str) -> Callable[[str], int | None]:
+    def port(log: str) -> int | None:
+        found = re.search(pattern, log)
+        return int(found[1]) if found else None
+
+    return port
+
+
+def sink(stack: ExitStack, folder: Path) -> Peer:
+    command = [sys.executable, str(HERE / "sink.py")]
+    return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _printed(r"^(\d+)\n")))
+
+
+def nginx(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+    binary, port = env.nginx(), _free_port()
+    config = folder / "nginx.conf"
+    config.write_text(NGINX_CONF.format(sink=upstream, port=port))
+    version = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stderr.strip()
+    command = [binary, "-c", str(config), "-p", str(folder)]
+    started = _start(stack, "nginx", command, folder, {}, lambda _: port)
+    return Peer("nginx", version.rpartition("/")[2], *started)
+
+
+def sightline(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+    script = Path(sys.executable).parent / "sightline"
+    if not script.exists():
+        raise SystemExit(f"bench: {script} is missing; run: make setup")
+    command = [str(script), "serve", "--port", "0", "--upstream", f"openai=http://127.0.0.1:{upstream}/v1"]
+    version = subprocess.run(
+        [sys.executable, "-c", "from importlib.metadata import version; print(version('sightline'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    extra = {"SIGHTLINE_HOME": str(folder / "home")}
+    started = _start(stack, "sightline", command, folder, extra, _printed(r"listens on http://127\.0\.0\.1:(\d+)"))
+    return Peer("sightline", version, *started)
+
+
+def litellm(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+    home, port = env.litellm(), _free_port()
+    route = {
+        "model": "openai/gpt-6-sol",
+        "api_base": f"http://127.0.0.1:{upstream}/v1",
+        "api_key": "sk-bench",
+    }
+    config = folder / "litellm.json"
+    config.write_text(json.dumps({"model_list": [{"model_name": "gpt-6-sol", "litellm_params": route}]}))
+    pinned = re.search(r"^litellm==(\S+)", env.LITELLM_LOCK.read_text(), re.MULTILINE)
+    command = [
+        str(home / "bin" / "litellm"),
+        "--config",
+        str(config),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    extra = {
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a price list before it starts
+        "LITELLM_LOG": "ERROR",
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # no key to check
+    }
+    started = _start(stack, "litellm", [*command, "--num_workers", "1"], folder, extra, lambda _: port)
+    return Peer("litellm", pinned[1] if pinned else "", *started)
+
+
+PEERS: dict[str, Callable[[ExitStack, Path, int], Peer]] = {
+    "nginx": nginx,
+    "sightline": sightline,
+    "litellm": litellm,
+}

@@ -1,0 +1,52 @@
+"""Where the proxy listens: on this machine alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import is_loopback
+
+DEFAULT_PORT = 8790
+
+
+def port(text: str) -> int:
+    """For argparse, which names this function when the number makes no sense."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(text)
+    return number
+
+
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def bind(host: str, number: int) -> socket.socket | Refusal:
+    """A listening socket; port 0 is any free one. Bound before anything is started, so that a no costs nothing."""
+    if not is_loopback(host):
+        return Refusal(
+            "not_permitted",
+            f"{host} is not an address of this machine alone, and whoever reaches the proxy can use it",
+            "use --host 127.0.0.1",
+        )
+    host = "127.0.0.1" if host.endswith("localhost") else host
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        if os.name == "posix":  # where it lets a port be taken at once after a restart, and not stolen
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, number))
+        listening.listen(128)
+    except OSError as trouble:
+        listening.close()
+        if trouble.errno == errno.EADDRINUSE:
+            return Refusal("unavailable", f"port {number} is in use", "choose another one with --port")
+        return Refusal("unavailable", f"{url_of(host, number)} cannot be listened on: {trouble.strerror}")
+    return listening
+
+
+def url_on(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return url_of(host, port)

@@ -1,0 +1,103 @@
+"""`sightline config`: the settings, what decided each, and what was learnt about models."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+
+from sightline.cli.memory import learnt, opened
+from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.settings import KEYS, Settings, find, load
+
+EXAMPLE = """  sightline config show
+  sightline config set mode always
+  sightline config forget deepseek/deepseek-v4-pro"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="show|get|set|forget", required=True)
+    show = actions.add_parser("show", help="every setting and what was learnt about models")
+    get = actions.add_parser("get", help="one setting")
+    get.add_argument("key", metavar="KEY")
+    put = actions.add_parser("set", help="change one setting in the file")
+    put.add_argument("key", metavar="KEY")
+    put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
+    forget = actions.add_parser("forget", help="forget what a model's rejections have taught")
+    forget.add_argument("model", metavar="UPSTREAM/MODEL")
+    for action in (show, get, put, forget):
+        add_json(action)
+
+
+def run(args: Namespace) -> int:
+    settings = load()
+    warn(settings.warnings)
+    match args.action:
+        case "show":
+            return _show(settings, as_json=args.json)
+        case "get":
+            return _get(settings, args.key, as_json=args.json)
+        case "set":
+            return _set(settings, args.key, args.value, as_json=args.json)
+        case _:
+            return _forget(settings, args.model, as_json=args.json)
+
+
+def _show(settings: Settings, *, as_json: bool) -> int:
+    decided: dict[str, Json] = {
+        key.name: {"value": settings.shown(key.name), "source": settings.sources[key.name]} for key in KEYS
+    }
+    with opened(settings) as record:
+        lessons: list[Json] = [dict(lesson) for lesson in learnt(record)]
+    found: dict[str, Json] = {
+        "file": str(settings.file),
+        "settings": decided,
+        "learnt": lessons,
+        "warnings": list(settings.warnings),
+    }
+    return answer(found, _lines(settings, lessons), as_json=as_json)
+
+
+def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
+    yield f"settings file: {settings.file}"
+    for key in KEYS:
+        yield f"  {key.name:<18} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
+    yield "learnt about models:" if lessons else "learnt about models: nothing"
+    for lesson in lessons:
+        assert isinstance(lesson, dict)
+        yield f"  {lesson['upstream']}/{lesson['model']}: {lesson['learnt']} ({lesson['why']})"
+
+
+def _get(settings: Settings, name: str, *, as_json: bool) -> int:
+    key = find(name)
+    if isinstance(key, Refusal):
+        return refused(key)
+    value, source = settings.shown(name), settings.sources[name]
+    return answer({"key": name, "value": value, "source": source}, [_text(value)], as_json=as_json)
+
+
+def _set(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
+    value = sys.stdin.readline().strip() if text == "-" else text
+    if refusal := settings.save(name, value):
+        return refused(refusal)
+    shown = load(settings.environment).shown(name)
+    found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
+    return answer(found, [f"{name} is {_text(shown)} in {settings.file}"], as_json=as_json)
+
+
+def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
+    upstream, slash, model = name.partition("/")
+    if not (upstream and slash and model):
+        return refused(Refusal("invalid_input", f"{name!r} names no model", "write UPSTREAM/MODEL"))
+    with opened(settings) as record:
+        known = record.forget_lesson(upstream, model)
+    if not known:
+        return refused(Refusal("not_found", f"nothing was learnt about {name}", "config show lists it"))
+    return answer({"forgotten": name}, [f"forgotten: {name}"], as_json=as_json)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,72 @@
+"""`sightline consent`: the providers to which images may be sent so that a model there looks at them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from sightline.cli.memory import opened
+from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.profiles.presets import PRESETS
+from sightline.settings import Settings, load
+
+EXAMPLE = """  sightline consent yes openai
+  sightline consent list"""
+
+SENT = "images, crops, pages and frames may be sent to {} to be looked at"
+NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.description = (
+        "Say to which provider images, crops, pages and frames may be sent so that a model there looks at them."
+        " It counts for exactly that provider. The provider that an agent itself asks needs no consent."
+    )
+    parser.add_argument("action", nargs="?", choices=("list", "yes", "no"), default="list")
+    parser.add_argument("provider", nargs="?", metavar="PROVIDER", help="default: the one in the settings")
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    settings = load()
+    warn(settings.warnings)
+    if args.action == "list":
+        return _list(settings, as_json=args.json)
+    provider = _provider(settings, args.provider or "")
+    if isinstance(provider, Refusal):
+        return refused(provider)
+    if settings.record != "disk":
+        return refused(Refusal("unavailable", "the record is in memory", "sightline config set record disk"))
+    given = args.action == "yes"
+    with opened(settings) as record:
+        record.consent(provider, given)
+    with opened(settings) as record:  # again, because a record that cannot be used is held in memory
+        noted = record.consents().get(provider) is given
+    if not noted:
+        return refused(Refusal("unavailable", f"the record in {settings.folder} could not be written"))
+    found: dict[str, Json] = {"provider": provider, "consent": given}
+    return answer(found, [_sentence(provider, given=given)], as_json=args.json)
+
+
+def _list(settings: Settings, *, as_json: bool) -> int:
+    with opened(settings) as record:
+        consents = dict(record.consents())
+    lines = [_sentence(provider, given=given) for provider, given in consents.items()]
+    return answer({"consents": {**consents}}, lines or ["no provider has been named yet"], as_json=as_json)
+
+
+def _provider(settings: Settings, name: str) -> str | Refusal:
+    configured = (settings.named_seer or ("", ""))[0]
+    chosen = name or configured
+    if not chosen:
+        return Refusal("invalid_input", "no provider is named", "sightline consent yes PROVIDER")
+    known = {*PRESETS, *settings.upstreams, configured}
+    if chosen not in known:
+        names = ", ".join(sorted(known - {""}))
+        return Refusal("not_found", f"there is no provider {chosen!r}", f"known are {names}")
+    return chosen
+
+
+def _sentence(provider: str, *, given: bool) -> str:
+    return f"{provider}: {(SENT if given else NOT_SENT).format(provider)}"

@@ -1,0 +1,150 @@
+"""`sightline doctor`: what is set up, what is missing, and how to point each agent here."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sightline import __version__
+from sightline.cli.address import DEFAULT_PORT, url_of
+from sightline.cli.agents import AGENTS
+from sightline.cli.memory import bytes_in, learnt, opened
+from sightline.cli.verb import add_json, answer
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream, Visitor
+from sightline.settings import Settings, load
+
+if TYPE_CHECKING:
+    from sightline.cli import compose
+
+EXAMPLE = "  sightline doctor"
+
+Report = dict[str, Any]
+_HERE = url_of("127.0.0.1", DEFAULT_PORT)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    settings = load()
+    report: Report = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "settings": _settings(settings),
+        "record": _record(settings),
+        "upstreams": _upstreams(settings),
+        **_asked(settings),
+        "agents": _agents(settings),
+    }
+    return answer(report, _lines(report), as_json=args.json)
+
+
+def _settings(settings: Settings) -> Report:
+    there = settings.file.is_file()
+    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": [*settings.warnings]}
+
+
+def _record(settings: Settings) -> Report:
+    with opened(settings) as record:
+        known = {"learnt": learnt(record), "consents": {**record.consents()}}
+    if settings.record == "memory":
+        return {"kind": "memory", **known}
+    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **known}
+
+
+def _upstreams(settings: Settings) -> Report:
+    from sightline.cli import compose
+
+    found = compose.directory(settings)
+    if isinstance(found, Refusal):
+        return {}
+    return {name: _upstream(settings, each) for name, each in sorted(found.named.items())}
+
+
+def _upstream(settings: Settings, upstream: Upstream) -> Report:
+    return {
+        "bases": {**upstream.bases},
+        "key": bool(upstream.api_key or settings.variable(upstream.key_variables)),
+        "variables": [*upstream.key_variables],
+        "configured": upstream.name in settings.upstreams,
+    }
+
+
+def _asked(settings: Settings) -> Report:
+    """What can only be found out by asking around on this machine."""
+    import asyncio
+
+    from sightline.cli import compose
+
+    whole = compose.parts(settings)
+    if isinstance(whole, Refusal):
+        return {"listening": None, "seers": [{"refusal": str(whole)}]}
+    return asyncio.run(_ask(whole))
+
+
+async def _ask(whole: compose.Parts) -> Report:
+    try:
+        health = await whole.dialler.ask("GET", f"{_HERE}/sightline/health", {}, b"", 1.0)
+        # As for a blind model whose upstream has no seeing sibling.
+        stranger = whole.directory.owners["openai_chat"]
+        seers = await whole.seers.of(
+            Visitor(stranger, "openai_chat", scope=""), Profile(stranger.name, "openai_chat", "")
+        )
+    finally:
+        await whole.close()
+    listening = not isinstance(health, Refusal) and health.status == 200
+    return {
+        "listening": _HERE if listening else None,
+        "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
+    }
+
+
+def _agents(settings: Settings) -> Report:
+    path = settings.environment.get("PATH")
+    return {
+        name: {
+            "title": agent.title,
+            "installed": shutil.which(name, path=path) is not None,
+            "point": "sightline run -- claude" if name == "claude" else agent.at(_HERE).brief,
+        }
+        for name, agent in AGENTS.items()
+    }
+
+
+def _lines(report: Report) -> Iterator[str]:
+    settings, record = report["settings"], report["record"]
+    yield f"sightline {report['version']}, Python {report['python']}"
+    yield f"settings   {settings['file']}{'' if settings['exists'] else ' (not there: defaults)'}"
+    yield from (f"  warning: {warning}" for warning in settings["warnings"])
+    yield f"mode       {settings['mode']}"
+    size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
+    yield f"record     {size}"
+    yield f"proxy      {report['listening'] or f'does not listen on {_HERE}; start it with: sightline serve'}"
+    yield "seers      the seeing sibling of the upstream where it has one; else:"
+    yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
+    if not report["seers"]:
+        yield "  nobody: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
+    yield from _upstream_lines(report["upstreams"])
+    yield f"learnt     {'' if record['learnt'] else 'nothing'}".rstrip()
+    yield from (f"  {one['upstream']}/{one['model']}: {one['learnt']} ({one['why']})" for one in record["learnt"])
+    consents = [f"{'yes' if given else 'no'} to {provider}" for provider, given in record["consents"].items()]
+    yield f"consents   {', '.join(consents) or 'none'}"
+    yield "agents"
+    for agent in report["agents"].values():
+        yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
+
+
+def _upstream_lines(upstreams: Report) -> Iterator[str]:
+    """The user's own and those with a key; of the others the names."""
+    yield "upstreams"
+    shown = {name: each for name, each in upstreams.items() if each["key"] or each["configured"]}
+    for name, each in shown.items():
+        key = "key set" if each["key"] else f"no key in {' or '.join(each['variables']) or 'the settings'}"
+        yield f"  {name:<12} {', '.join(dict.fromkeys(each['bases'].values()))} ({key})"
+    yield f"  by name, with the agent's own key: {', '.join(name for name in upstreams if name not in shown)}"

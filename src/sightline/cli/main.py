@@ -1,0 +1,73 @@
+"""The command `sightline`: a table of verbs. A verb's module is imported when the verb is used."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import cast
+
+from sightline import __version__
+from sightline.cli.verb import Verb, say
+
+VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
+    "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
+    "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
+    "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
+    "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
+    "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
+    "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
+}
+
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code: 0 done, 1 refused, 2 wrong usage."""
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except SystemExit as ended:  # argparse has said what there is to say
+        return ended.code if isinstance(ended.code, int) else 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left; what is still buffered has no reader either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as fault:
+        logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=True)
+        say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
+        return 1
+
+
+def _run(argv: list[str]) -> int:
+    name = _top().parse_known_args(argv[:1])[0].verb
+    summary, load = VERBS[name]
+    verb = cast("Verb", load())
+    parser = ArgumentParser(
+        prog=f"sightline {name}",
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n{verb.EXAMPLE}",
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verb.arguments(parser)
+    return verb.run(parser.parse_args(argv[1:]))
+
+
+def _top() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="sightline",
+        description="Sightline gives AI agents eyes.",
+        epilog="example:\n  sightline run -- claude\n\nsightline VERB --help tells more about each.",
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"sightline {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, (summary, _) in VERBS.items():
+        verbs.add_parser(name, help=summary, add_help=False)
+    return parser

@@ -1,0 +1,99 @@
+"""`sightline run -- AGENT ARGS`: an agent with a proxy of its own, which listens before it starts and ends with it."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from argparse import REMAINDER, ArgumentParser, Namespace
+from pathlib import Path
+from socket import socket
+from types import FrameType
+
+from sightline.cli.address import bind, url_on
+from sightline.cli.launch import Launch, launch
+from sightline.cli.verb import refused, say, warn
+from sightline.model.refusal import Refusal
+from sightline.settings import Settings, load
+
+EXAMPLE = """  sightline run -- claude
+  sightline run --upstream deepseek -- claude -p "What is wrong in screenshot.png?\""""
+
+_USAGE = 2
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.usage = "sightline run [-h] [--upstream NAME|URL] [-v] -- AGENT [ARGS ...]"
+    parser.add_argument(
+        "--upstream", metavar="NAME|URL", help="where requests go on to; default: where the agent goes now"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="say on stderr what is done to requests")
+    parser.add_argument("command", nargs=REMAINDER, metavar="AGENT ARGS", help="the command of the agent")
+
+
+def run(args: Namespace) -> int:
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        say("no agent is named; write: sightline run -- AGENT ARGS")
+        return _USAGE
+    settings = load()
+    warn(settings.warnings)
+    found = shutil.which(command[0], path=settings.environment.get("PATH"))
+    if found is None:
+        return refused(Refusal("not_found", f"{command[0]} is not found", "install it, or give its whole path"))
+    listening = bind("127.0.0.1", 0)
+    if isinstance(listening, Refusal):
+        return refused(listening)
+    with listening:
+        started = launch([found, *command[1:]], settings.environment, url_on(listening), Path.cwd(), _text_of)
+        code = started if isinstance(started, Refusal) else _through(started, listening, settings, args)
+    return refused(code) if isinstance(code, Refusal) else code
+
+
+def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
+    """The agent's exit code, with the proxy listening from before its start to after its end."""
+    from sightline.cli import compose
+    from sightline.cli.listening import Beside
+
+    flags = [args.upstream] if args.upstream else []
+    whole = compose.parts(settings, flags, None if flags else started.formerly)
+    if isinstance(whole, Refusal):
+        return whole
+    proxy = Beside(whole, listening, verbose=args.verbose)
+    if not proxy.start():
+        return Refusal("unavailable", "the proxy could not be started")
+    try:
+        return _agent(started)
+    finally:
+        proxy.stop()
+
+
+def _agent(started: Launch) -> int | Refusal:
+    """Its exit code. The terminal sends an interrupt to it as well as to us: it alone decides what that means."""
+    if started.note:
+        say(started.note)
+    former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    # A function, because what is ignored would be ignored by the agent too.
+    signal.signal(signal.SIGINT, lambda signum, frame: None)
+    try:
+        agent = subprocess.Popen(started.argv, env=dict(started.env))
+    except OSError as trouble:
+        return Refusal("not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}")
+    else:
+
+        def pass_on(signum: int, frame: FrameType | None) -> None:
+            agent.send_signal(signum)
+
+        signal.signal(signal.SIGTERM, pass_on)
+        code = agent.wait()
+        return code if code >= 0 else 128 - code
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, ValueError):
+        return None

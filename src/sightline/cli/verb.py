@@ -1,0 +1,54 @@
+"""What every verb is and says: its contract, its refusals, its JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+
+
+class Verb(Protocol):
+    """A module of this room. Nothing heavy is imported before `run`."""
+
+    EXAMPLE: str
+
+    def arguments(self, parser: ArgumentParser) -> None: ...
+
+    def run(self, args: Namespace) -> int:
+        """0 done, 1 refused."""
+        ...
+
+
+def refused(refusal: Refusal) -> int:
+    """One line that says what and what to do about it."""
+    say(str(refusal))
+    return 1
+
+
+def say(line: str) -> None:
+    """To the person, on stderr: stdout is for what was asked."""
+    print(f"sightline: {' '.join(line.split())}", file=sys.stderr, flush=True)
+
+
+def warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        say(f"warning: {warning}")
+
+
+def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> int:
+    """What was asked, as one JSON object or as lines."""
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        for line in text:
+            print(line)
+    return 0
+
+
+def add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")

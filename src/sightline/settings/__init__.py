@@ -1,0 +1,183 @@
+"""What the user has laid down: the only reader of the environment and of settings files.
+
+Environment over file over default, for each key on its own. What is out of range there is ignored with a
+warning; setting it is refused. A provider's key is never shown: only whether it is set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import platformdirs
+
+from sightline.model.profile import Api
+from sightline.model.refusal import Refusal
+from sightline.model.rules import Mode
+from sightline.model.scene import Json
+from sightline.model.upstream import Upstream
+from sightline.settings import file as files
+from sightline.settings.keys import APIS, HIDDEN, KEYS, Key, find
+
+__all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
+
+FILE_NAME = "vision-proxy.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    file: Path
+    folder: Path  # of the record
+    sources: Mapping[str, str]  # what decided each key: default, file, environment NAME
+    warnings: tuple[str, ...]
+    values: Mapping[str, Json] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def mode(self) -> Mode:
+        return cast("Mode", self.values["mode"])
+
+    @property
+    def system_prompt(self) -> str:
+        return str(self.values["systemPrompt"])
+
+    @property
+    def include_context(self) -> bool:
+        return bool(self.values["includeContext"])
+
+    @property
+    def api_key(self) -> str:
+        return str(self.values[HIDDEN])
+
+    @property
+    def base_url(self) -> str:
+        return str(self.values["baseUrl"])
+
+    @property
+    def models(self) -> Mapping[str, Mapping[str, Json]]:
+        return cast("Mapping[str, Mapping[str, Json]]", self.values["models"])
+
+    @property
+    def max_images_per_turn(self) -> int:
+        return cast("int", self.values["maxImagesPerTurn"])
+
+    @property
+    def seer(self) -> Literal["auto", "off"]:
+        return cast('Literal["auto", "off"]', self.values["seer"])
+
+    @property
+    def record(self) -> Literal["disk", "memory"]:
+        return cast('Literal["disk", "memory"]', self.values["record"])
+
+    @property
+    def upstreams(self) -> Mapping[str, Upstream]:
+        """As they are written; one that a preset completes may have no address of its own."""
+        entries = cast("Mapping[str, Mapping[str, Any]]", self.values["upstreams"])
+        return {
+            name: Upstream(name, _bases(entry), entry.get("preset", ""), api_key=entry.get(HIDDEN, ""))
+            for name, entry in entries.items()
+        }
+
+    @property
+    def named_seer(self) -> tuple[str, str] | None:
+        """Provider and model of the one who looks, if the user has named one; the provider may be empty."""
+        provider, model_id, model = (str(self.values[name]) for name in ("provider", "modelId", "model"))
+        if self.sources["model"].startswith("environment") or not model_id:
+            return None if not model else _split(model) if "/" in model else (provider, model)
+        return provider, model_id
+
+    def variable(self, names: Iterable[str]) -> str:
+        """The first of these environment variables that is set, by its value."""
+        return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
+
+    def shown(self, name: str) -> Json:
+        """A value as it may be seen by anybody."""
+        return files.veiled({name: self.values[name]})[name]
+
+    def lock(self, name: str) -> str:
+        """The environment variable that fixes a key, or nothing."""
+        decisive = ("model", name) if name in ("provider", "modelId") else (name,)
+        fixed = [self.sources[key] for key in decisive if self.sources[key].startswith("environment")]
+        return fixed[0].removeprefix("environment ") if fixed else ""
+
+    def save(self, name: str, text: str) -> Refusal | None:
+        """Write one key into the file, which keeps everything else it holds."""
+        key = find(name)
+        if isinstance(key, Refusal):
+            return key
+        if variable := self.lock(name):
+            return Refusal("not_permitted", f"{name} is fixed by the environment", f"unset {variable} to change it")
+        value = key.kind.read(text)
+        if fault := key.kind.fault(value):
+            return Refusal("invalid_input", f"{name}: {fault}", f"allowed: {key.kind.allowed}")
+        held = files.read(self.file)
+        if isinstance(held, Refusal):
+            return held
+        return files.write(self.file, {**held, name: value})
+
+
+def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Settings:
+    """Every key with what decided it. Nothing in a project's folder is looked for."""
+    environment = dict(os.environ if env is None else env)
+    warnings: list[str] = []
+    file, folder = _places(environment, config, warnings)
+    held = files.read(file)
+    if isinstance(held, Refusal):
+        warnings.append(f"{held}; it is ignored")
+        held = {}
+    elif files.exposes_secret(file, held):
+        warnings.append(f"{file} holds a key that others can read; the key is ignored (chmod 600 {file})")
+        held = files.without_secrets(held)
+    decided = {key.name: _decide(key, environment, held, warnings) for key in KEYS}
+    return Settings(
+        file=file,
+        folder=folder,
+        sources={name: source for name, (_, source) in decided.items()},
+        warnings=tuple(warnings),
+        values={name: value for name, (value, _) in decided.items()},
+        environment=environment,
+    )
+
+
+def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) -> tuple[Path, Path]:
+    """The settings file and the record's folder."""
+    named = {}
+    for name in ("SIGHTLINE_HOME", "SIGHTLINE_CONFIG"):
+        path = Path(env.get(name, ""))
+        if path.is_absolute():
+            named[name] = path
+        elif env.get(name):  # it would mean a file of whichever project the agent works in
+            warnings.append(f"{name} is not an absolute path; it is ignored")
+    if home := named.get("SIGHTLINE_HOME"):
+        file, folder = home / FILE_NAME, home / "record"
+    else:
+        file = platformdirs.user_config_path("sightline", appauthor=False) / FILE_NAME
+        folder = platformdirs.user_data_path("sightline", appauthor=False) / "record"
+    return config or named.get("SIGHTLINE_CONFIG", file), folder
+
+
+def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
+    texts = {name: env.get(name, "").strip() for name in key.variables}
+    found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
+    if held.get(key.name) is not None:
+        found.append(("file", held[key.name]))
+    for source, value in found:
+        if not (fault := key.kind.fault(value)):
+            return value, source
+        warnings.append(f"{key.name} ({source}): {fault}; it is ignored")
+    return key.default, "default"
+
+
+def _bases(entry: Mapping[str, Any]) -> Mapping[Api, str]:
+    base = entry.get("baseUrl", "")
+    if isinstance(base, dict):
+        return cast("Mapping[Api, str]", {wire: url for wire, url in base.items() if url})
+    return dict.fromkeys(APIS, base) if base else {}
+
+
+def _split(model: str) -> tuple[str, str]:
+    provider, _, name = model.partition("/")
+    return provider, name

@@ -1,0 +1,1 @@
+"""The doors: thin, and unknown to one another."""

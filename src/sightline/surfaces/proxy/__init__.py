@@ -1,0 +1,1 @@
+"""The proxy: an HTTP server between any agent and any provider."""

@@ -1,0 +1,192 @@
+"""The proxy as an ASGI application: route, read, prepare, forward, repair, relay."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sightline.dial import Body, Cut, Dialler, Exchange
+from sightline.engine import Engine, Prepared, Reading
+from sightline.model.ports import Record
+from sightline.model.receipt import Receipt
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Visitor
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.headers import Request, credential_of, lent, onward, unwelcome
+from sightline.surfaces.proxy.presence import Presence
+from sightline.surfaces.proxy.reply import Reply, words
+from sightline.surfaces.proxy.routes import Directory, Route, route
+
+log = logging.getLogger("sightline")
+
+_PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
+_LARGEST_ERROR = 64 * 1024
+_RETRY_AFTER = 2
+
+
+class Proxy:
+    def __init__(
+        self,
+        engine: Engine,
+        dialler: Dialler,
+        directory: Directory,
+        record: Record,
+        say: Callable[[Receipt], None] = lambda receipt: None,
+        patience: float = 10.0,
+    ) -> None:
+        self._engine = engine
+        self._dialler = dialler
+        self._directory = directory
+        self._record = record
+        self._say = say
+        self._patience = patience  # seconds without an answer before a stream is kept alive
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope["method"], scope["headers"])
+        reply = Reply(send, None)
+        if no := unwelcome(request):
+            await reply.refused(400, words(no))
+            return
+        if request.header(b"upgrade").lower() == "websocket":
+            await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
+            return
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        if path == "/sightline/health":
+            await send_health(send)
+            return
+        way = route(path, query, request.headers, self._directory)
+        if isinstance(way, Refusal):
+            await reply.refused(400, words(way))
+            return
+        reply = Reply(send, way.wire)
+        try:
+            length = request.header(b"content-length")
+            most = LARGEST if way.wire else _PASSED_ALONG
+            body = await taken(receive, int(length) if length.isdigit() else None, most)
+            async with Presence(receive, watched=isinstance(body, Held)):
+                await self._serve(request, way, body, reply)
+        except Gone:
+            pass
+
+    async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
+        reading = self._read(request, way, body)
+        if isinstance(body, Held) and reading is not None and reading.scene.sights:
+            work = self._attended(request, way, body, reading)
+        else:
+            parts: Body = [body.data] if isinstance(body, Held) else body.pieces
+            work = self._forward(request, way, parts, packed=True)
+        outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream)
+        if isinstance(outcome, Refusal):
+            await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
+            return
+        try:
+            await reply.relay(outcome)
+        finally:
+            self._dialler.rest(outcome, way.url)
+
+    def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
+        """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
+        if way.wire is None or isinstance(body, Flowing) or request.method != "POST":
+            return None
+        if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
+            return None
+        data = unpacked(body.data, request.header(b"content-encoding"))
+        try:
+            return None if data is None else self._engine.read(data, way.wire)
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("a request could not be read; it goes on untouched")
+            return None
+
+    async def _attended(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
+        """A request with sights: prepared, forwarded, and once repaired when the upstream cannot take it."""
+        visitor = self._visitor(request, way)
+        prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.counts))
+        if prepared is None:
+            return await self._forward(request, way, [body.data], packed=True)
+        exchange = await self._prepared_sent(request, way, body, prepared)
+        if isinstance(exchange, Refusal) or exchange.status < 400:
+            return exchange
+        with _closed_unless_kept(exchange):
+            again = await self._repaired(prepared, visitor, exchange)
+        if again is None:
+            return exchange
+        self._dialler.rest(exchange, way.url)
+        retried = await self._prepared_sent(request, way, body, again)
+        if isinstance(retried, Exchange) and retried.status < 400:
+            self._engine.taken(again, visitor)
+        return retried
+
+    async def _repaired(self, prepared: Prepared, visitor: Visitor, exchange: Exchange) -> Prepared | None:
+        try:
+            text = await exchange.read(_LARGEST_ERROR)
+        except Cut:
+            return None
+        said = text.decode("utf-8", "replace")
+        again = await _safely(self._engine.repair(prepared, visitor, exchange.status, said))
+        if again is None:
+            exchange.put_back(text)
+        return again
+
+    async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
+        self._say(prepared.receipt)
+        if prepared.edited:
+            return await self._forward(request, way, prepared.body, packed=False, readable=True)
+        return await self._forward(request, way, [body.data], packed=True, readable=True)
+
+    async def _forward(
+        self, request: Request, way: Route, body: Body, packed: bool, readable: bool = False
+    ) -> Exchange | Refusal:
+        """`packed`: the body still has its content-encoding. `readable`: we may have to read the answer."""
+        return await self._dialler.send(request.method, way.url, onward(request, way, body, packed, readable), body)
+
+    async def _in_time(self, work: Awaitable[Exchange | Refusal], reply: Reply, stream: bool) -> Exchange | Refusal:
+        if not stream:
+            return await work
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=self._patience))[0]:
+                await reply.stalled()
+        except BaseException:
+            task.add_done_callback(_close_late)
+            task.cancel()
+            raise
+        return task.result()
+
+    def _visitor(self, request: Request, way: Route) -> Visitor:
+        assert way.wire is not None
+        scope = self._record.scope_of(credential_of(request, way.upstream))
+        return Visitor(way.upstream, way.wire.name, scope, lent(request, way))
+
+
+async def _safely(work: Awaitable[Prepared | None]) -> Prepared | None:
+    try:
+        return await work
+    except Exception:  # a fault of ours must not be worse than our absence
+        log.exception("a request could not be prepared; it goes on untouched")
+        return None
+
+
+@contextmanager
+def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        exchange.close()
+        raise
+
+
+def _close_late(task: asyncio.Future[Exchange | Refusal]) -> None:
+    """The client left just as the answer came."""
+    if not task.cancelled() and task.exception() is None and isinstance(found := task.result(), Exchange):
+        found.close()
+
+
+async def send_health(send: Send) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b'{"ok":true}', "more_body": False})

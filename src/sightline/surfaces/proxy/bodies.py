@@ -1,0 +1,138 @@
+"""Request bodies: held in memory up to a bound, else passed along as they come; packed ones unpacked to be read."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+LARGEST = 128 * 1024 * 1024
+
+
+class Gone(Exception):
+    """The client left before its request was complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A whole body."""
+
+    data: bytes | bytearray
+
+
+@dataclass(frozen=True, slots=True)
+class Flowing:
+    """A body that is too large to be looked at."""
+
+    pieces: AsyncIterator[bytes]
+
+
+async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowing:
+    """The body of a request of `length` bytes, if it announces one."""
+    if length is not None and length > most:
+        return Flowing(_flow(receive, b"", chunked=False))
+    message = await _next(receive)
+    if not message.get("more_body"):
+        return Held(message["body"])
+    # One growing buffer: many large pieces kept side by side cost more in page faults than the copying does.
+    data = bytearray(message["body"])
+    while message.get("more_body"):
+        if len(data) > most:
+            return Flowing(_flow(receive, bytes(data), chunked=length is None))
+        message = await _next(receive)
+        data += message["body"]
+    return Held(data)
+
+
+async def _next(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Gone
+    return message
+
+
+async def _flow(receive: Receive, start: bytes, chunked: bool) -> AsyncIterator[bytes]:
+    framed: Callable[[bytes], bytes] = _framed if chunked else bytes
+    if start:
+        yield framed(start)
+    more = True
+    while more:
+        message = await _next(receive)
+        more = message.get("more_body", False)
+        if message["body"]:
+            yield framed(message["body"])
+    if chunked:
+        yield b"0\r\n\r\n"
+
+
+def _framed(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+def unpacked(data: bytes | bytearray, encoding: str, most: int = LARGEST) -> bytes | bytearray | None:
+    """A body without its content-encoding; None when it cannot be had within the bound."""
+    unpack = _UNPACK.get(encoding.strip().lower())
+    if unpack is None:
+        return None
+    try:
+        return unpack(data, most)
+    except Exception:  # noqa: BLE001  three libraries, each with errors of its own; a broken body goes on as it came
+        return None
+
+
+def _plain(data: bytes | bytearray, most: int) -> bytes | bytearray:
+    return data
+
+
+def _zlib(window: int) -> Callable[[bytes | bytearray, int], bytes | None]:
+    def unpack(data: bytes | bytearray, most: int) -> bytes | None:
+        machine = zlib.decompressobj(window)
+        out = machine.decompress(data, most)
+        return out if machine.eof and not machine.unconsumed_tail else None
+
+    return unpack
+
+
+def _gzip(data: bytes | bytearray, most: int) -> bytes | None:
+    with gzip.open(_reader(data)) as file:
+        out = file.read(most + 1)
+    return out if len(out) <= most else None
+
+
+def _reader(data: bytes | bytearray) -> Any:
+    from io import BytesIO
+
+    return BytesIO(data)
+
+
+def _brotli(data: bytes | bytearray, most: int) -> bytes | None:
+    import brotli
+
+    machine = brotli.Decompressor()
+    out: bytes = machine.process(bytes(data), output_buffer_limit=most)
+    return out if machine.is_finished() else None
+
+
+def _zstd(data: bytes | bytearray, most: int) -> bytes | None:
+    import zstandard
+
+    with zstandard.ZstdDecompressor().stream_reader(_reader(data)) as reader:
+        out = reader.read(most + 1)
+    return out if len(out) <= most else None
+
+
+_UNPACK: dict[str, Callable[[bytes | bytearray, int], bytes | bytearray | None]] = {
+    "": _plain,
+    "identity": _plain,
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _zlib(zlib.MAX_WBITS),
+    "br": _brotli,
+    "zstd": _zstd,
+}

@@ -1,0 +1,92 @@
+"""Headers on their way: which travel on, which end here, and which a seer may borrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sightline.dial import Body
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream, is_loopback
+from sightline.surfaces.proxy.routes import Headers, Route
+
+_CONNECTION = frozenset(
+    {
+        b"host",
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"keep-alive",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+CREDENTIALS = (b"authorization", b"x-api-key")
+_LENT = frozenset(  # what a seer of the same upstream may use of the client's headers
+    {*CREDENTIALS, b"user-agent", b"anthropic-version", b"openai-organization", b"openai-project"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    headers: Headers
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+
+
+def unwelcome(request: Request) -> Refusal | None:
+    """A web page must not reach the user's upstreams through a name that it made point here."""
+    host = request.header(b"host")
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    origin = request.header(b"origin").partition("://")[2]
+    page = origin.rpartition(":")[0] if origin.rpartition(":")[2].isdigit() else origin
+    if (host and not is_loopback(name)) or (page and not is_loopback(page)):
+        return Refusal("not_permitted", "only programs of this machine are served here")
+    return None
+
+
+def onward(request: Request, way: Route, body: Body, packed: bool, readable: bool) -> Headers:
+    named = {each.strip().lower().encode() for each in request.header(b"connection").split(",")}
+    dropped = _CONNECTION | named
+    if not packed:
+        dropped |= {b"content-encoding"}
+    if readable:
+        dropped |= {b"accept-encoding"}
+    headers = [(k, v) for k, v in _credentialed(request.headers, way) if k not in dropped]
+    if readable:
+        headers.append((b"accept-encoding", b"identity"))
+    if not isinstance(body, Sequence):
+        length = request.header(b"content-length")
+        framing = (b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked")
+        headers.append(framing)
+    return headers
+
+
+def _credentialed(headers: Headers, way: Route) -> Headers:
+    """The client's own credential travels on, unless the upstream has one in the settings."""
+    if not way.upstream.api_key:
+        return headers
+    key = way.upstream.api_key.encode()
+    kept = [(k, v) for k, v in headers if k not in CREDENTIALS]
+    messages = way.wire is not None and way.wire.name == "anthropic"
+    return [*kept, (b"x-api-key", key) if messages else (b"authorization", b"Bearer " + key)]
+
+
+def credential_of(request: Request, upstream: Upstream) -> str:
+    """Whose request this is: what its credential remembers, no other reads."""
+    return upstream.api_key or next(filter(None, map(request.header, CREDENTIALS)), "")
+
+
+def lent(request: Request, way: Route) -> tuple[tuple[str, str], ...]:
+    """The client's headers that a seer of the same upstream may use."""
+    headers = [(k, v) for k, v in _credentialed(request.headers, way) if k in _LENT]
+    beta = ",".join(each for each in request.header(b"anthropic-beta").split(",") if "oauth" in each)
+    if beta:  # a subscription's credential is refused without it
+        headers.append((b"anthropic-beta", beta.encode("latin-1")))
+    return tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in headers)

@@ -1,0 +1,131 @@
+"""What the client gets: the upstream's answer as it comes, or an error in the client's own words."""
+
+from __future__ import annotations
+
+import orjson
+
+from sightline.dial import Cut, Exchange
+from sightline.model.refusal import Refusal
+from sightline.surfaces.proxy.bodies import Send
+from sightline.wire import OPENAI_CHAT, Wire
+from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
+
+_STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+_CONNECTION = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-connection",
+        b"trailer",
+        b"transfer-encoding",
+    }
+)
+_LARGEST_ERROR = 64 * 1024
+
+
+class Reply:
+    def __init__(self, send: Send, wire: Wire | None) -> None:
+        self._send = send
+        self._wire = wire
+        self._hearing = Hearing(wire.voice) if wire else None
+        self.begun = False
+
+    async def relay(self, exchange: Exchange) -> None:
+        """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end."""
+        if self.begun:
+            await self._relay_late(exchange)
+            return
+        headers = [header for header in exchange.headers if header[0] not in _CONNECTION]
+        if not _is_stream(exchange):
+            self._hearing = None
+        await self._start(exchange.status, headers)
+        await self._pour(exchange)
+
+    async def stalled(self) -> None:
+        """Keep a client alive whose stream has not begun: from here on, its status is 200."""
+        if not self.begun:
+            await self._start(200, _STREAM_HEADERS)
+        await self._say(Stalled())
+
+    async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
+        """An error of our own."""
+        if self.begun:
+            await self._say(Broken(message))
+            await self._end()
+            return
+        wire = self._wire or OPENAI_CHAT
+        shape = wire.permanent if retry_after is None else wire.passing
+        body = orjson.dumps(shape(message))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        if retry_after is not None:
+            headers.append((b"retry-after", b"%d" % retry_after))
+        await self._start(status, headers)
+        await self._body(body, more=False)
+
+    async def _relay_late(self, exchange: Exchange) -> None:
+        """The stream has begun already: an answer that is no stream can only be told inside it."""
+        if exchange.status == 200 and _is_stream(exchange):
+            await self._pour(exchange)
+            return
+        try:
+            text = await exchange.read(_LARGEST_ERROR)
+        except Cut:
+            text = b""
+        await self.refused(exchange.status, _message(text) or f"the upstream answered {exchange.status}")
+
+    async def _pour(self, exchange: Exchange) -> None:
+        try:
+            if self._hearing is None:
+                while (piece := await exchange.piece()) is not None:
+                    await self._body(piece, more=not exchange.drained)
+                    if exchange.drained:
+                        return
+            else:
+                while (piece := await exchange.piece()) is not None:
+                    await self._say(Chunk(piece))
+        except Cut as cut:
+            # Without words for it, the answer stays without an end, and the server closes the connection.
+            if self._hearing is None:
+                return
+            await self._say(Broken(f"the upstream's answer broke off: {cut}"))
+        await self._end()
+
+    async def _say(self, event: Event) -> None:
+        assert self._hearing is not None
+        self._hearing, words = listen(self._hearing, event)
+        if words:
+            await self._body(words, more=True)
+
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.begun = True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def _body(self, data: bytes, more: bool) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _end(self) -> None:
+        await self._body(b"", more=False)
+
+
+def words(refusal: Refusal) -> str:
+    """A refusal as an error message; it says whose it is."""
+    return f"Sightline: {refusal.what}." + (f" {refusal.remedy}" if refusal.remedy else "")
+
+
+def _is_stream(exchange: Exchange) -> bool:
+    return exchange.header(b"content-type").startswith(b"text/event-stream") and not exchange.header(
+        b"content-encoding"
+    )
+
+
+def _message(body: bytes) -> str:
+    """The words in a provider's error, whichever shape it has."""
+    try:
+        match orjson.loads(body):
+            case {"error": {"message": str(message)}} | {"error": str(message)} | {"message": str(message)}:
+                return message
+            case _:
+                return ""
+    except orjson.JSONDecodeError:
+        return ""

@@ -1,0 +1,53 @@
+"""The listening side: uvicorn on a socket that is bound already."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import uvicorn
+
+App = Callable[..., Coroutine[Any, Any, None]]
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], signals: bool) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._signals = signals
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if not self._signals:
+            yield
+            return
+        with super().capture_signals():
+            yield
+
+
+async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lambda: None, signals: bool = True) -> None:
+    """Serve until cancelled, or, with `signals`, until the process is told to stop."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=3,
+    )
+    server = _Server(config, ready, signals)
+    try:
+        await server.serve([sock])
+    except asyncio.CancelledError:
+        await server.shutdown([sock])
+        raise

@@ -1,0 +1,57 @@
+"""The command as a person types it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "sightline")
+
+# Nothing that happens to run on the machine takes part.
+_NOBODY = {"baseUrl": "http://127.0.0.1:9/v1"}
+ALONE = {"SIGHTLINE_UPSTREAMS": json.dumps(dict.fromkeys(("ollama", "lmstudio", "llamacpp"), _NOBODY))}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONWARNINGS": "error", **more}
+
+
+def sightline(*words: str, env: Mapping[str, str] | None = None, given: str = "", folder: Path | None = None) -> Ended:
+    ended = subprocess.run(
+        [*COMMAND, *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        env=environment(**(env or {})),
+        cwd=folder,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def assert_refused(ended: Ended, *words: str) -> None:
+    """Exit 1, nothing on stdout, one line on stderr that has these words."""
+    assert (ended.code, ended.out) == (1, ""), ended
+    assert ended.err.startswith("sightline: ")
+    assert ended.err.count("\n") == 1, ended.err
+    for word in words:
+        assert word in ended.err

@@ -1,0 +1,41 @@
+"""`sightline consent`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sightline.store import open_record
+from tests.cli.command import assert_refused, sightline
+
+
+def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
+    assert sightline("consent").out == "no provider has been named yet\n"
+    ended = sightline("consent", "yes", "openai")
+    assert ended.code == 0
+    assert ended.out == "openai: images, crops, pages and frames may be sent to openai to be looked at\n"
+    assert sightline("consent", "no", "zai", "--json").json == {"provider": "zai", "consent": False}
+    record = open_record(home / "record")
+    assert record.consents() == {"openai": True, "zai": False}
+    record.close()
+    assert sightline("consent", "list", "--json").json == {"consents": {"openai": True, "zai": False}}
+    assert sightline("consent", "list").out.splitlines()[1].startswith("zai: no image")
+
+
+def test_alone_it_means_the_provider_of_the_settings() -> None:
+    assert_refused(sightline("consent", "yes"), "no provider is named")
+    named = {"SIGHTLINE_MODEL": "xai/grok-4.3"}
+    assert sightline("consent", "yes", "--json", env=named).json == {"provider": "xai", "consent": True}
+
+
+def test_a_provider_of_ones_own_can_be_named() -> None:
+    own = {"SIGHTLINE_UPSTREAMS": '{"work": {"baseUrl": "https://llm.example.com/v1"}}'}
+    assert sightline("consent", "yes", "work", env=own).code == 0
+    assert_refused(sightline("consent", "yes", "work"), "'work'", "known are", "openai")
+
+
+def test_consent_that_would_not_be_remembered_is_refused(home: Path) -> None:
+    assert_refused(sightline("consent", "yes", "openai", env={"SIGHTLINE_RECORD": "memory"}), "in memory")
+    (home / "record").write_text("in the way")
+    ended = sightline("consent", "yes", "openai")
+    assert (ended.code, ended.out) == (1, "")
+    assert "could not be written" in ended.err.splitlines()[-1]

@@ -1,0 +1,76 @@
+"""`sightline doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sightline import __version__
+from sightline.cli.agents import AGENTS
+from sightline.model.profile import Lesson
+from sightline.settings import FILE_NAME
+from sightline.store import open_record
+from tests.cli.command import ALONE, sightline
+from tests.scripted.models import SEES
+from tests.scripted.provider import Provider
+
+KEY = "sk-that-nobody-may-see"
+
+
+def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
+    ended = sightline("doctor", env=ALONE)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"sightline {__version__}, Python ")
+    assert f"{home / FILE_NAME} (not there: defaults)" in ended.out
+    assert "nobody: name one with" in ended.out
+    assert "start it with: sightline serve" in ended.out or "proxy      http://127.0.0.1:8790" in ended.out
+    assert all(agent.title in ended.out for agent in AGENTS.values())
+
+
+def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> None:
+    record = open_record(home / "record")
+    record.learn("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
+    record.consent("openai", given=True)
+    record.close()
+    (home / FILE_NAME).write_text(json.dumps({"mode": "sometimes", "apiKey": KEY}))
+    (home / FILE_NAME).chmod(0o644)
+    env = {**ALONE, "DEEPSEEK_API_KEY": KEY, "SIGHTLINE_MODEL": "openai/gpt-6-luna"}
+    report = sightline("doctor", "--json", env=env).json
+    assert report["version"] == __version__
+    assert report["settings"]["exists"] is True
+    assert len(report["settings"]["warnings"]) == 2
+    assert report["record"]["folder"] == str(home / "record")
+    assert report["record"]["bytes"] > 0
+    assert report["record"]["consents"] == {"openai": True}
+    assert report["record"]["learnt"][0]["model"] == "deepseek-v4-pro"
+    assert report["upstreams"]["deepseek"]["key"] is True
+    assert report["upstreams"]["deepseek"]["variables"] == ["DEEPSEEK_API_KEY"]
+    assert report["upstreams"]["zai"]["key"] is False
+    assert report["upstreams"]["ollama"]["configured"] is True
+    assert [*report["seers"][0]] == ["refusal"]
+    assert "openai/gpt-6-luna" in report["seers"][0]["refusal"]
+    assert report["agents"].keys() == AGENTS.keys()
+    text = sightline("doctor", env=env)
+    assert KEY not in json.dumps(report) + text.out + text.err
+    assert "deepseek/deepseek-v4-pro: blind (it takes text only)" in text.out
+    assert "yes to openai" in text.out
+    assert "(key set)" in text.out
+
+
+def test_a_model_on_this_machine_is_found_by_asking() -> None:
+    with Provider((("llava", SEES), ("qwen3-coder", "ollama"))) as provider:
+        nobody = {"baseUrl": "http://127.0.0.1:9/v1"}
+        upstreams = {"ollama": {"baseUrl": f"{provider.url}/v1"}, "lmstudio": nobody, "llamacpp": nobody}
+        report = sightline("doctor", "--json", env={"SIGHTLINE_UPSTREAMS": json.dumps(upstreams)}).json
+    assert [seer["name"].split(":")[0] for seer in report["seers"]] == ["ollama/llava"]
+
+
+def test_a_seer_that_cannot_be_is_said_where_the_seer_stands() -> None:
+    ended = sightline("doctor", env={**ALONE, "SIGHTLINE_MODEL": "nobody/model"})
+    assert ended.code == 0
+    assert "names no known provider" in ended.out
+    assert "record     " in ended.out
+
+
+def test_a_record_in_memory_is_said_to_be_one() -> None:
+    assert "record     in memory" in sightline("doctor", env={**ALONE, "SIGHTLINE_RECORD": "memory"}).out

@@ -1,0 +1,166 @@
+"""How an agent is started: what goes in, what comes out, nothing run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sightline.cli.launch import Launch, launch
+from sightline.model.refusal import Refusal
+
+HERE = "http://127.0.0.1:4711"
+FOLDER = Path("/srv/project")
+HOME = {"HOME": "/home/me"}
+
+
+def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, object] | None = None) -> Launch | Refusal:
+    held = {Path(name): text if isinstance(text, str) else json.dumps(text) for name, text in (files or {}).items()}
+    return launch(argv, {**HOME, **(env or {})}, HERE, FOLDER, held.get)
+
+
+def told(url: str) -> dict[str, object]:
+    return {"env": {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "theirs"}}
+
+
+def test_claude_gets_one_settings_flag_before_its_own_arguments() -> None:
+    found = started("/usr/bin/claude", "-p", "what is on it?")
+    settings = json.dumps({"env": {"ANTHROPIC_BASE_URL": HERE}})
+    assert found == Launch(("/usr/bin/claude", "--settings", settings, "-p", "what is on it?"), HOME, {})
+
+
+@pytest.mark.parametrize("name", ["claude", "./claude", "/opt/bin/claude", "claude.exe", "Claude.cmd"])
+def test_claude_is_known_by_the_name_of_its_command(name: str) -> None:
+    found = started(name)
+    assert isinstance(found, Launch)
+    assert found.argv[:2] == (name, "--settings")
+
+
+OWN = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": "https://theirs.example.com", "FOO": "1"}}
+MERGED = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": HERE, "FOO": "1"}}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--settings", json.dumps(OWN), "-p", "hi"],
+        [f"--settings={json.dumps(OWN)}", "-p", "hi"],
+        ["-p", "hi", "--settings", "own.json"],
+        ["-p", "--settings=/srv/project/own.json", "hi"],
+        [
+            "--settings",
+            '{"env":{"ANTHROPIC_BASE_URL":"https://first.example.com"}}',
+            "-p",
+            "hi",
+            "--settings",
+            "own.json",
+        ],
+    ],
+)
+def test_settings_that_the_user_gives_are_merged_into_one_flag(words: list[str]) -> None:
+    found = started("claude", *words, files={"/srv/project/own.json": OWN})
+    assert isinstance(found, Launch)
+    assert found.formerly == {"anthropic": "https://theirs.example.com"}
+    name, flag, settings, *rest = found.argv
+    assert (name, flag, rest) == ("claude", "--settings", ["-p", "hi"])
+    assert json.loads(settings) == MERGED
+
+
+def test_a_prompt_is_left_alone() -> None:
+    found = started("claude", "-p", "--", "--settings", "x", "--settings=y")
+    assert isinstance(found, Launch)
+    assert found.argv[3:] == ("-p", "--", "--settings", "x", "--settings=y")
+
+
+@pytest.mark.parametrize("given", ["missing.json", "{broken", "[1]", "broken.json", "{}}"])
+def test_settings_that_cannot_be_read_are_refused(given: str) -> None:
+    refusal = started("claude", "--settings", given, files={"/srv/project/broken.json": "{"})
+    assert isinstance(refusal, Refusal)
+
+
+def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> None:
+    flag = ["--settings", json.dumps(told("https://flag.example.com"))]
+    files: dict[str, object] = {
+        "/srv/project/.claude/settings.local.json": told("https://local.example.com"),
+        "/srv/project/.claude/settings.json": told("https://project.example.com"),
+        "/home/me/.claude/settings.json": told("https://user.example.com"),
+    }
+    env = {"ANTHROPIC_BASE_URL": "https://environment.example.com"}
+    order = []
+    for _ in range(5):
+        found = started("claude", *flag, env=env, files=files)
+        assert isinstance(found, Launch)
+        order.append(found.formerly["anthropic"].removeprefix("https://").partition(".")[0])
+        if flag:
+            flag = []
+        elif files:
+            del files[next(iter(files))]
+        else:
+            env = {}
+    assert order == ["flag", "local", "project", "user", "environment"]
+    found = started("claude")
+    assert isinstance(found, Launch)
+    assert found.formerly == {}
+
+
+def test_claudes_own_folder_can_be_elsewhere() -> None:
+    files: dict[str, object] = {
+        "/home/me/.claude/settings.json": told("https://wrong.example.com"),
+        "/elsewhere/settings.json": told("https://right.example.com"),
+    }
+    found = started("claude", env={"CLAUDE_CONFIG_DIR": "/elsewhere"}, files=files)
+    assert isinstance(found, Launch)
+    assert found.formerly == {"anthropic": "https://right.example.com"}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"env": []}', '{"env": {"ANTHROPIC_BASE_URL": 5}}', "null", ""])
+def test_a_settings_file_of_claude_that_makes_no_sense_is_passed_over(text: str) -> None:
+    files: dict[str, object] = {
+        "/srv/project/.claude/settings.json": text,
+        "/home/me/.claude/settings.json": told("https://user.example.com"),
+    }
+    found = started("claude", files=files)
+    assert isinstance(found, Launch)
+    assert found.formerly == {"anthropic": "https://user.example.com"}
+
+
+def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
+    env = {"ANTHROPIC_BASE_URL": "https://a.example.com", "OPENAI_API_BASE": "https://o.example.com/v1", "X": "1"}
+    found = started("aider", "--yes", env=env)
+    assert isinstance(found, Launch)
+    assert found.argv == ("aider", "--yes")
+    assert found.env == {
+        **HOME,
+        "ANTHROPIC_BASE_URL": HERE,
+        "OPENAI_BASE_URL": f"{HERE}/v1",
+        "OPENAI_API_BASE": f"{HERE}/v1",
+        "X": "1",
+    }
+    openai = dict.fromkeys(("openai_chat", "openai_responses"), "https://o.example.com/v1")
+    assert found.formerly == {"anthropic": "https://a.example.com", **openai}
+    assert found.note.startswith("aider is pointed here by ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE")
+    plain = started("aider")
+    assert isinstance(plain, Launch)
+    assert plain.formerly == {}
+
+
+@pytest.mark.parametrize("name", ["codex", "pi", "opencode", "gemini", "cline", "qwen", "copilot"])
+def test_an_agent_that_ignores_the_variables_is_refused_with_the_way_that_works(name: str) -> None:
+    refusal = started(f"/usr/local/bin/{name}")
+    assert isinstance(refusal, Refusal)
+    assert f"sightline setup {name}" in refusal.remedy
+
+
+@pytest.mark.parametrize("name", ["claude", "aider"])
+def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
+    found = started(name, env={"https_proxy": "http://corp:3128", "no_proxy": "corp.example.com"})
+    assert isinstance(found, Launch)
+    assert found.env["NO_PROXY"] == found.env["no_proxy"] == "corp.example.com,127.0.0.1"
+    without = started(name, env={"no_proxy": "corp.example.com"})
+    assert isinstance(without, Launch)
+    assert "NO_PROXY" not in without.env
+
+
+def test_keys_in_the_environment_are_not_shown() -> None:
+    assert "sk-secret" not in repr(started("aider", env={"OPENAI_API_KEY": "sk-secret"}))

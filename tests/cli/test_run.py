@@ -1,0 +1,163 @@
+"""`sightline run -- AGENT`, with agents that say what they were given."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
+from tests.scripted.provider import Provider
+
+SAYS = """
+import json, os, sys, urllib.request
+settings = json.loads(sys.argv[sys.argv.index("--settings") + 1]) if "--settings" in sys.argv else {}
+said = {"argv": sys.argv[1:], "stdin": sys.stdin.read()}
+anthropic = settings.get("env", os.environ).get("ANTHROPIC_BASE_URL")
+openai = os.environ.get("OPENAI_BASE_URL")
+for wire, url in {"anthropic": f"{anthropic}/v1/messages/x", "openai": f"{openai}/files"}.items():
+    if not url.startswith("None"):
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            said[wire] = json.load(answer)["path"]
+print(json.dumps(said))
+sys.exit(7)
+"""
+
+WAITS = """
+import os, signal, sys
+heard = []
+signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+print("ready", flush=True)
+signal.pause()
+print("heard", flush=True)
+sys.stdin.readline()
+print(heard, flush=True)
+os._exit(9)
+"""
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return folder
+
+
+def agent(folder: Path, name: str, code: str) -> None:
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\n{code}")
+    path.chmod(0o755)
+
+
+def ran(*words: str, **more: Any) -> Ended:
+    return sightline("run", *words, env={**ALONE, **more.pop("env", {})}, **more)
+
+
+def test_claude_reaches_its_upstream_through_a_proxy_that_listens_before_it_starts(
+    bin_folder: Path, tmp_path: Path
+) -> None:
+    agent(bin_folder, "claude", SAYS)
+    with Provider() as provider:
+        (tmp_path / ".claude").mkdir()
+        settings = {"env": {"ANTHROPIC_BASE_URL": f"{provider.url}/theirs"}}
+        (tmp_path / ".claude" / "settings.json").write_text(json.dumps(settings))
+        project = tmp_path / "project"
+        project.mkdir()
+        ended = ran("--", "claude", "-p", "--model", "x", given="piped", folder=project)
+    assert (ended.code, ended.err) == (7, "")
+    assert ended.json["argv"][2:] == ["-p", "--model", "x"]
+    assert ended.json["stdin"] == "piped"
+    assert ended.json["anthropic"] == "/theirs/v1/messages/x"
+
+
+def test_an_upstream_that_is_named_wins_over_what_claude_uses(bin_folder: Path) -> None:
+    agent(bin_folder, "claude", SAYS)
+    with Provider() as provider:
+        own = {"SIGHTLINE_UPSTREAMS": json.dumps({"office": {"baseUrl": f"{provider.url}/office"}})}
+        theirs = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+        named = ran("--upstream", "office", "claude", env={**own, **theirs})
+        addressed = ran("--upstream", f"{provider.url}/there", "--", "claude", env=theirs)
+    assert named.json["anthropic"] == "/office/v1/messages/x"
+    assert addressed.json["anthropic"] == "/there/v1/messages/x"
+
+
+def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_folder: Path) -> None:
+    agent(bin_folder, "aider", SAYS)
+    with Provider() as a, Provider() as b:
+        theirs = {"ANTHROPIC_BASE_URL": f"{a.url}/a", "OPENAI_BASE_URL": f"{b.url}/b/v1"}
+        ended = ran("--", "aider", env=theirs)
+    assert ended.code == 7
+    assert ended.err.startswith("sightline: aider is pointed here by ANTHROPIC_BASE_URL")
+    assert ended.err.count("\n") == 1
+    assert (ended.json["anthropic"], ended.json["openai"]) == ("/a/v1/messages/x", "/b/v1/files")
+
+
+def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
+    assert_refused(ran("--", "no-such-agent"), "no-such-agent is not found")
+    agent(bin_folder, "codex", SAYS)
+    assert_refused(ran("--", "codex"), "sightline setup codex")
+    agent(bin_folder, "claude", SAYS)
+    assert_refused(ran("--", "claude", "--settings", "missing.json"), "--settings")
+    assert_refused(ran("--upstream", "nobody", "--", "claude"), "'nobody'")
+    assert_refused(ran("--", "claude", env={"ANTHROPIC_BASE_URL": "nowhere"}), "'nowhere'")
+    (bin_folder / "broken").write_text("#!/no/such/interpreter\n")
+    (bin_folder / "broken").chmod(0o755)
+    ended = ran("--", "broken")
+    assert ended.code == 1
+    assert "broken cannot be started" in ended.err.splitlines()[-1]
+
+
+def test_an_agent_that_was_killed_ends_with_its_signal(bin_folder: Path) -> None:
+    agent(bin_folder, "claude", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert ran("--", "claude").code == 128 + signal.SIGKILL
+
+
+@contextmanager
+def waiting(bin_folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """`sightline run` in a process group of its own, as a shell starts it, with an agent that waits."""
+    agent(bin_folder, "claude", WAITS)
+    with subprocess.Popen(
+        [*COMMAND, "run", "--", "claude"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(**ALONE),
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_an_interrupt_from_the_terminal_reaches_the_agent_once_and_ends_nothing_else(bin_folder: Path) -> None:
+    with waiting(bin_folder) as process:
+        assert process.stdout
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.readline() == "heard\n"
+        out, err = process.communicate("go on\n", timeout=60)
+        assert (out, err, process.returncode) == (f"{[int(signal.SIGINT)]}\n", "", 9)
+
+
+def test_a_request_to_end_is_passed_on_to_the_agent(bin_folder: Path) -> None:
+    with waiting(bin_folder) as process:
+        assert process.stdout
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "heard\n"
+        out, err = process.communicate("go on\n", timeout=60)
+        assert (out, err, process.returncode) == (f"{[int(signal.SIGTERM)]}\n", "", 9)

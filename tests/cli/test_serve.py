@@ -1,0 +1,118 @@
+"""`sightline serve`, as a process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from sightline.cli.agents import AGENTS
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.proxy.asking import ask_chat, pasted_chat
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider
+
+
+@contextmanager
+def serving(*words: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process and its address, once it listens."""
+    command = [*COMMAND, "serve", "--port", "0", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**{**ALONE, **env})
+    ) as process:
+        try:
+            assert process.stdout
+            first = process.stdout.readline()
+            assert first.startswith("Sightline listens on http://127.0.0.1:"), first
+            yield process, first.split()[-1]
+        finally:
+            process.kill()
+
+
+def get(address: str, path: str) -> tuple[int, bytes]:
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_it_stops() -> None:
+    with serving() as (process, address):
+        assert process.stdout
+        lines = [process.stdout.readline() for _ in range(len(AGENTS) + 3)]
+        assert [line.split("  ")[1].strip() for line in lines[1:-2]] == [agent.title for agent in AGENTS.values()]
+        assert f'claude --settings \'{{"env":{{"ANTHROPIC_BASE_URL":"{address}"}}}}\'' in lines[1]
+        assert f"{address}/v1 (OpenAI)" in lines[-2]
+        assert "Ctrl-C" in lines[-1]
+        assert get(address, "/sightline/health")[0] == 200
+
+
+@pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int) -> None:
+    with serving() as (process, address):
+        assert get(address, "/sightline/health")[0] == 200
+        process.send_signal(told)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (code, "")
+
+
+def test_requests_go_on_to_the_upstream_that_was_named(tmp_path: Path) -> None:
+    with Provider() as provider:
+        with serving("--upstream", provider.url) as (_, address):
+            assert json.loads(get(address, "/v1/anything?x=1")[1])["path"] == "/v1/anything"
+        with serving("--upstream", f"office={provider.url}") as (_, address):
+            assert json.loads(get(address, "/u/office/v1/anything")[1])["path"] == "/v1/anything"
+        settings = tmp_path / "other.json"
+        settings.write_text(json.dumps({"upstreams": {"office": {"baseUrl": provider.url}}}))
+        with serving("--config", str(settings), SIGHTLINE_UPSTREAMS="") as (_, address):
+            assert json.loads(get(address, "/u/office/v1/anything")[1])["path"] == "/v1/anything"
+
+
+def test_a_busy_port_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert_refused(sightline("serve", "--port", str(port)), f"port {port} is in use", "--port")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.com", ""])
+def test_only_this_machine_is_listened_on(host: str) -> None:
+    assert_refused(sightline("serve", "--port", "0", "--host", host), "--host 127.0.0.1")
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "99999999999"])
+def test_a_port_that_does_not_exist_is_wrong_usage(port: str) -> None:
+    ended = sightline("serve", f"--port={port}")
+    assert (ended.code, ended.out) == (2, "")
+
+
+@pytest.mark.parametrize("upstream", ["nobody", "http://", "ftp://example.com", "work=nowhere", "http://[::1", "="])
+def test_an_upstream_that_makes_no_sense_is_refused(upstream: str) -> None:
+    assert_refused(sightline("serve", "--port", "0", "--upstream", upstream), repr(upstream))
+
+
+def test_a_settings_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert_refused(sightline("serve", "--config", str(tmp_path / "no.json")), "no.json")
+
+
+def test_warnings_about_settings_are_said_on_stderr() -> None:
+    with serving(SIGHTLINE_MODE="sometimes") as (process, _):
+        assert process.stderr
+        assert process.stderr.readline().startswith("sightline: warning: mode (environment SIGHTLINE_MODE)")
+
+
+def test_what_is_done_to_a_request_is_said_on_demand() -> None:
+    picture = paint_quadrants(some_colours(1))
+    with Provider() as provider, serving("-v", "--upstream", provider.url) as (process, address):
+        ask_chat(address, "gpt-6", pasted_chat(picture))
+        assert process.stderr
+        assert process.stderr.readline().startswith("sightline: gpt-6 at 127.0.0.1:")

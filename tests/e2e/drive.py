@@ -1,0 +1,119 @@
+"""Plays one turn of an agent: a scripted provider, the agent in front of it, and what both had to say.
+
+It is a process of its own, because provider, proxy and agent have to share one network namespace: a `Turn`
+comes as JSON on standard input, an `Outcome` goes as JSON to standard output.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.scripted import messages
+from tests.scripted.provider import Provider, deepseek
+from tests.scripted.replies import body_of
+from tests.scripted.server import Exchange, Reply
+from tests.scripted.talk import Asked, Call, Script
+
+PATIENCE = 180  # seconds after which an agent that hangs is ended, and the turn has failed
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
+
+PROVIDERS: dict[str, Callable[..., Provider]] = {"seeing": Provider, "blind": deepseek}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    command: list[str]
+    environment: dict[str, str]
+    folder: str
+    provider: str  # of PROVIDERS
+    picture: str  # the model asks the agent to read it before it answers
+    files: dict[str, str]  # written before the agent starts; `{url}` in them is the provider's address
+    isolated: bool  # whether this process was given a network namespace of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A model request as the provider met it."""
+
+    model: str
+    pictures: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    code: int
+    stdout: str
+    stderr: str
+    requests: list[Request]
+
+
+def raise_loopback() -> None:
+    """Bring up the one interface of a new namespace."""
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
+    names = [name for _, name in socket.if_nameindex()]
+    assert names == ["lo"], f"this namespace has more than loopback: {names}"
+
+
+def play(turn: Turn) -> Outcome:
+    requests: list[Request] = []
+
+    def heard(exchange: Exchange, reply: Reply) -> None:
+        if exchange.method == "POST" and exchange.path.endswith("/v1/messages"):
+            body = body_of(exchange)
+            asked = messages.read(body)
+            pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
+            requests.append(Request(str(body.get("model")), pictures, reply.status))
+
+    script: Script = [[Call("Read", {"file_path": turn.picture})]]
+    with PROVIDERS[turn.provider](script=script) as provider:
+        provider.heard = heard
+        for name, text in turn.files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(text.replace("{url}", provider.url), "utf-8")
+        environment = {name: text.replace("{url}", provider.url) for name, text in turn.environment.items()}
+        code, stdout, stderr = run(turn.command, environment, turn.folder)
+    return Outcome(code, stdout, stderr, requests)
+
+
+def run(command: list[str], environment: dict[str, str], folder: str) -> tuple[int, str, str]:
+    """Run to the end, or end it and all that it has started."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            stderr += f"\nended after {PATIENCE} s: it did not come to an end"
+    return process.returncode, stdout, stderr
+
+
+def main() -> None:
+    turn = Turn(**json.load(sys.stdin))
+    if turn.isolated:
+        raise_loopback()
+    json.dump(asdict(play(turn)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

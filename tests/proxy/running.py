@@ -1,0 +1,66 @@
+"""A real proxy on a real socket, in a thread of its own, composed as the command composes it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import uvloop
+
+from sightline.cli import compose
+from sightline.cli.address import bind, url_on
+from sightline.model.receipt import Receipt
+from sightline.model.refusal import Refusal
+from sightline.settings import load
+from sightline.surfaces.proxy.serve import listen
+
+NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"}}'
+
+
+@dataclass
+class Running:
+    url: str
+    receipts: list[Receipt] = field(default_factory=list)
+
+
+@contextmanager
+def sightline(
+    home: Path, *upstreams: str, patience: float = 10.0, env: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
+    listening = bind("127.0.0.1", 0)
+    assert not isinstance(listening, Refusal)
+    running = Running(url_on(listening))
+    ready, stop = threading.Event(), threading.Event()
+    ended: list[BaseException] = []
+
+    async def main() -> None:
+        whole = compose.parts(load(environment), upstreams)
+        assert not isinstance(whole, Refusal), whole
+        app = compose.proxy(whole, running.receipts.append, patience)
+        serving = asyncio.ensure_future(listen(app, listening, ready.set, signals=False))
+        await asyncio.get_running_loop().run_in_executor(None, stop.wait)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        await whole.close()
+
+    def guarded() -> None:
+        try:
+            uvloop.run(main())
+        except BaseException as error:  # noqa: BLE001, told to the test that waits for it
+            ended.append(error)
+            ready.set()
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    ready.wait(30)
+    try:
+        assert not ended, ended
+        yield running
+    finally:
+        stop.set()
+        thread.join(30)

@@ -1,0 +1,205 @@
+"""A model that is blind is told what its images show, and nothing breaks when nobody can tell it."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import openai
+import pytest
+
+from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.faults import Fail
+from tests.scripted.models import WORDINGS
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
+
+COLOURS = some_colours(11)
+PICTURE = paint_quadrants(COLOURS)
+QUADRANTS = describe_quadrants(COLOURS)
+NOT_ABOUT_IMAGES = ("data_policy", "other")
+EVERY_WAY = pytest.mark.parametrize(("wire", "stream"), [(wire, stream) for wire in WIRES for stream in (False, True)])
+
+
+def fence_in(body: bytes) -> str:
+    found = re.search(r"<vision_proxy_description.*?</vision_proxy_description>", str(json.loads(body)), re.DOTALL)
+    assert found, body
+    return found[0].replace("\\n", "\n")
+
+
+@EVERY_WAY
+@requirement("tell.sibling", "tell.fence")
+def test_a_blind_model_is_told_by_its_seeing_sibling(tmp_path: Path, wire: str, stream: bool) -> None:
+    ask, pasted, _ = WIRES[wire]
+    model = {"messages": "claude-opus-x", "chat": "deepseek-v4-pro"}[wire]
+    with deepseek(key=KEY) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        said = ask(f"{proxy.url}/u/deepseek", model, pasted(PICTURE), stream=stream)
+        assert f"I was told: image 1 of 1: {QUADRANTS}" in said
+        fence = fence_in(provider.asked(model)[-1].body)
+    assert re.fullmatch(
+        r"<vision_proxy_description\n"
+        r'    image="sha256:[0-9a-f]{64}"\n    width="320"\n    height="240"\n'
+        r'    grounding_format="none"\n    seer="deepseek/deepseek-flash">\n'
+        r".*\n</vision_proxy_description>",
+        fence,
+        re.DOTALL,
+    )
+
+
+@EVERY_WAY
+@requirement("tell.tool")
+def test_images_from_tools_are_told_too_with_their_file_names(tmp_path: Path, wire: str, stream: bool) -> None:
+    ask, _, read = WIRES[wire]
+    model = {"messages": "claude-opus-x", "chat": "deepseek-v4-pro"}[wire]
+    other = some_colours(12)
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        said = ask(f"{proxy.url}/u/deepseek", model, read(PICTURE, paint_quadrants(other)), stream=stream)
+        assert QUADRANTS in said
+        assert describe_quadrants(other) in said
+        assert 'filename="shot0.png"' in fence_in(provider.asked(model)[-1].body)
+
+
+@requirement("profile.by_upstream")
+def test_the_same_name_is_blind_on_one_upstream_and_sees_on_another(tmp_path: Path) -> None:
+    with (
+        deepseek() as blind,
+        Provider() as seeing,
+        sightline(tmp_path, f"deepseek={blind.url}", f"anthropic={seeing.url}") as proxy,
+    ):
+        told = ask_messages(f"{proxy.url}/u/deepseek", "claude-opus-x", pasted_message(PICTURE))
+        sibling = ask_messages(f"{proxy.url}/u/deepseek", "claude-sonnet-x", pasted_message(PICTURE))
+        seen = ask_messages(f"{proxy.url}/u/anthropic", "claude-opus-x", pasted_message(PICTURE))
+    assert told.startswith("I was told: ")
+    assert sibling == seen == f"image 1 of 1: {QUADRANTS}"
+
+
+@pytest.mark.parametrize("wording", sorted(WORDINGS.keys() - set(NOT_ABOUT_IMAGES)))
+@pytest.mark.parametrize("wire", WIRES)
+@requirement("recover.blind", "seer.loopback")
+def test_a_rejection_in_any_wording_teaches_that_a_model_is_blind(tmp_path: Path, wire: str, wording: str) -> None:
+    ask, pasted, _ = WIRES[wire]
+    with (
+        Provider((("*", wording),)) as blind,
+        Provider((("qwen3-vl:8b", "sees"),)) as local,
+        sightline(
+            tmp_path, blind.url, env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})}
+        ) as proxy,
+    ):
+        for rejected in (1, 1):  # learnt once, known from then on
+            assert f"I was told: image 1 of 1: {QUADRANTS}" in ask(proxy.url, "text-only", pasted(PICTURE))
+            assert sum(b"base64" in one.body for one in blind.exchanges) == rejected
+        assert len(local.asked("qwen3-vl:8b")) == 2, "asked once what it can do, and once to look"
+
+
+@pytest.mark.parametrize("wording", NOT_ABOUT_IMAGES)
+@requirement("recover.not_images")
+def test_a_rejection_for_another_reason_reaches_the_client_and_no_image_is_taken_out(
+    tmp_path: Path, wording: str
+) -> None:
+    with Provider((("*", wording),)) as provider, sightline(tmp_path, provider.url) as proxy:
+        with pytest.raises(openai.APIStatusError) as error:
+            ask_chat(proxy.url, "some-model", pasted_chat(PICTURE))
+        assert error.value.status_code == WORDINGS[wording].status
+        assert len(provider.exchanges) == 1
+
+
+@requirement("record.paid_once", "law.10")
+def test_a_description_survives_a_restart_and_is_paid_once(tmp_path: Path) -> None:
+    with deepseek() as provider:
+        bodies = []
+        for _ in range(2):
+            with sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+                ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+                bodies.append(provider.asked("deepseek-v4-pro")[-1].body)
+        assert len(provider.asked("deepseek-flash")) == 1
+        assert bodies[0] == bodies[1]
+
+
+@requirement("record.scope")
+def test_what_one_key_has_paid_for_is_not_given_to_another(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        for key in ("sk-one", "sk-two", "sk-one"):
+            ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE), key=key)
+        assert [one.header("authorization") for one in provider.asked("deepseek-flash")] == [
+            ["Bearer sk-one"],
+            ["Bearer sk-two"],
+        ]
+
+
+@requirement("tell.nobody", "law.9")
+def test_with_nobody_to_look_the_turn_goes_on_with_one_honest_sentence(tmp_path: Path) -> None:
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
+        assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
+        sent = json.loads(provider.exchanges[-1].body)["messages"][0]["content"][0]["text"]
+    assert sent.startswith("[The image is not available: ")
+    assert "Do not guess" in sent
+
+
+@requirement("tell.failure")
+def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(tmp_path: Path) -> None:
+    faults = [Fail(model="deepseek-flash", status=400)]
+    with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        for _ in range(2):  # the failure is remembered for a while: clients repeat themselves
+            ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+        assert len(provider.asked("deepseek-flash")) == 1
+        sent = provider.asked("deepseek-v4-pro")[-1].body.decode()
+    assert "deepseek/deepseek-flash did not describe it (status 400)" in sent
+    assert KEY not in sent
+
+
+@requirement("mode.always")
+def test_with_mode_always_a_seeing_model_is_told_as_well(tmp_path: Path) -> None:
+    with (
+        deepseek() as provider,
+        sightline(tmp_path, f"deepseek={provider.url}", env={"SIGHTLINE_MODE": "always"}) as proxy,
+    ):
+        said = ask_messages(f"{proxy.url}/u/deepseek", "claude-sonnet-x", pasted_message(PICTURE))
+    assert said.startswith("I was told: ")
+
+
+@requirement("mode.off")
+def test_with_mode_off_nothing_is_described_and_the_session_lives(tmp_path: Path) -> None:
+    with (
+        deepseek() as provider,
+        sightline(tmp_path, f"deepseek={provider.url}", env={"SIGHTLINE_MODE": "off"}) as proxy,
+    ):
+        said = ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+        assert said == "I see no image."
+        assert provider.asked("deepseek-flash") == []
+
+
+@requirement("seer.consent", "law.8")
+def test_a_named_seer_elsewhere_gets_no_image_before_the_user_consents(tmp_path: Path) -> None:
+    named = {"SIGHTLINE_MODEL": "openai/gpt-6-luna", "OPENAI_API_KEY": "sk-elsewhere"}
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}", env=named) as proxy:
+        ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+        assert [b"base64" in one.body for one in provider.exchanges] == [False]
+        assert b"sightline consent yes openai" in provider.exchanges[0].body
+
+
+@requirement("tell.count")
+def test_counting_tokens_never_pays_for_a_look(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        import anthropic
+
+        with anthropic.Anthropic(base_url=f"{proxy.url}/u/deepseek", api_key=KEY, max_retries=0) as client:
+            count = client.messages.count_tokens(model="claude-opus-x", messages=pasted_message(PICTURE))  # type: ignore[arg-type]
+        assert 500 < count.input_tokens < 800
+        assert len(provider.exchanges) == 1
+        assert b"base64" not in provider.exchanges[0].body
+
+
+@requirement("tell.prefix")
+def test_a_told_image_reads_the_same_on_every_later_request(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        history = pasted_message(PICTURE)
+        for turn in range(3):
+            ask_messages(f"{proxy.url}/u/deepseek", "claude-opus-x", history)
+            history = [*history, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": f"{turn}?"}]
+        sent = [json.loads(one.body)["messages"] for one in provider.asked("claude-opus-x")]
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))

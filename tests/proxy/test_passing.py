@@ -1,0 +1,216 @@
+"""What is not ours to change goes through byte for byte."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from base64 import b64encode
+from pathlib import Path
+
+import brotli
+import pytest
+import zstandard
+
+from tests.proxy.asking import image_block, pasted_message
+from tests.proxy.raw import Got, exchange
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
+
+COLOURS = some_colours(21)
+PICTURE = paint_quadrants(COLOURS)
+ODD = (
+    b' { "model" : "m", "model":"some-model",\r\n\t"messages":[ {"role":"user","content":"\\u00e9\\/ \\ud83d '
+    b'"}],"n":1e400, "big":123456789012345678901234567890,"unknown":{"a":[null,{}]} , "stream" :false}\n'
+)
+
+
+def words_of(answer: Got) -> str:
+    return str(json.loads(answer.body)["content"][0]["text"])
+
+
+@requirement("law.1", "pass.identity")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model":"some-model","messages":[{"role":"user","content":"hi"}]}',
+        ODD,
+        b"{broken",
+        b"",
+        b'"a string"',
+        b"[" * 5000,
+        b'{"messages": "\xff\xfe"}',
+        b"\xef\xbb\xbf{}",
+        json.dumps({"model": "m", "messages": [{"role": "user", "content": "A" * 20000}]}).encode(),
+    ],
+    ids=["plain", "odd", "broken", "empty", "string", "deep", "latin", "bom", "long run"],
+)
+def test_a_body_without_images_arrives_as_the_same_bytes(tmp_path: Path, body: bytes) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        for path in ("/v1/messages?beta=true", "/v1/chat/completions"):
+            exchange(proxy.url, path, body)
+            assert provider.exchanges[-1].body == body
+
+
+@requirement("law.1", "pass.identity")
+def test_an_image_that_may_stay_leaves_the_body_as_it_came(tmp_path: Path) -> None:
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}, indent=1).encode()
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert describe_quadrants(COLOURS) in words_of(exchange(proxy.url, "/v1/messages", body))
+        assert provider.exchanges[0].body == body
+
+
+@requirement("pass.routes")
+def test_other_routes_methods_queries_and_repeated_headers_pass(tmp_path: Path) -> None:
+    sent = [("user-agent", "one"), ("user-agent", "two"), ("anthropic-beta", "a,b"), ("x-odd", "1")]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        for method in ("GET", "PUT", "DELETE", "PATCH", "POST", "OPTIONS", "HEAD"):
+            answer = exchange(proxy.url, "/v1/files/a%2Fb?x=1&x=%20", b"{}" * (method != "HEAD"), method, sent)
+            seen = provider.exchanges[-1]
+            assert (seen.method, seen.target) == (method, b"/v1/files/a%2Fb?x=1&x=%20")
+            assert seen.header("user-agent") == ["one", "two"]
+            assert seen.header("anthropic-beta") == ["a,b"]
+            assert answer.status == 200
+            assert [v for k, v in answer.headers if k.lower() == "set-cookie"] == ["first=1", "second=2"]
+
+
+@requirement("pass.routes")
+def test_a_packed_answer_stays_packed(tmp_path: Path) -> None:
+    body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+    with Provider(gzip=True) as provider, sightline(tmp_path, provider.url) as proxy:
+        answer = exchange(proxy.url, "/v1/messages", body, headers=[("accept-encoding", "gzip")])
+    assert json.loads(gzip.decompress(answer.body))["content"][0]["text"] == "I see no image."
+
+
+PACKERS = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+@requirement("pass.packed")
+def test_a_packed_body_is_read_and_goes_out_as_it_came_unless_it_is_edited(tmp_path: Path, packing: str) -> None:
+    body = json.dumps({"model": "claude-opus-x", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
+    packed = PACKERS[packing](body)
+    headers = [("content-encoding", packing)]
+    with (
+        deepseek() as blind,
+        Provider() as seeing,
+        sightline(tmp_path, f"deepseek={blind.url}", f"anthropic={seeing.url}") as proxy,
+    ):
+        exchange(proxy.url, "/u/anthropic/v1/messages", packed, headers=headers)
+        assert seeing.exchanges[0].body == packed
+        assert seeing.exchanges[0].header("content-encoding") == [packing]
+        told = exchange(proxy.url, "/u/deepseek/v1/messages", packed, headers=headers)
+        assert words_of(told).startswith("I was told: ")
+        assert blind.exchanges[-1].header("content-encoding") == []
+
+
+@requirement("pass.packed")
+def test_a_packed_bomb_goes_on_unread(tmp_path: Path) -> None:
+    bomb = gzip.compress(b" " * (129 * 1024 * 1024), 1)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        exchange(proxy.url, "/v1/messages", bomb, headers=[("content-encoding", "gzip")])
+        assert provider.exchanges[0].body == bomb
+
+
+@requirement("pass.signed")
+def test_a_signed_body_is_not_edited(tmp_path: Path) -> None:
+    body = json.dumps({"model": "claude-opus-x", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
+    signed = [("authorization", "AWS4-HMAC-SHA256 Credential=x")]
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        assert exchange(proxy.url, "/u/deepseek/v1/messages", body, headers=signed).status == 400
+        assert provider.exchanges[0].body == body
+
+
+@requirement("law.1")
+def test_all_that_stands_around_a_told_image_stays_as_it_was(tmp_path: Path) -> None:
+    block = image_block(PICTURE) | {"cache_control": {"type": "ephemeral"}}
+    mark = json.dumps(block).encode()
+    before = b'{"model":"claude-opus-x" , "max_tokens":9,"messages":[{"role":"user","content":[ '
+    after = b' ,{"text":"caf\\u00e9 \\/","type":"text","odd":1.50e3}]}],\n"metadata":{"user_id":"x"}}'
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        exchange(proxy.url, "/u/deepseek/v1/messages", before + mark + after)
+        sent = provider.exchanges[-1].body
+    assert sent.startswith(before)
+    assert sent.endswith(after)
+    assert json.loads(sent)["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
+@requirement("pass.large")
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_200_megabytes_flows_through_untouched(tmp_path: Path, chunked: bool) -> None:
+    import hashlib
+    import http.client
+    from urllib.parse import urlsplit
+
+    piece = b64encode(bytes(range(256)) * 3072)
+    pieces = 200
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        where = urlsplit(proxy.url)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=120)
+        headers = {} if chunked else {"content-length": str(len(piece) * pieces)}
+        connection.request("POST", "/v1/messages", (piece for _ in range(pieces)), headers, encode_chunked=chunked)
+        connection.getresponse().read()
+        connection.close()
+        arrived = provider.exchanges[0].body
+    whole = hashlib.sha256()
+    for _ in range(pieces):
+        whole.update(piece)
+    assert hashlib.sha256(arrived).digest() == whole.digest()
+
+
+@requirement("route.unknown", "law.6")
+def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        answer = exchange(proxy.url, "/u/nope/v1/messages", b"{}")
+    assert answer.status == 400
+    assert "there is no upstream named 'nope'" in json.loads(answer.body)["error"]["message"]
+
+
+@requirement("route.loopback")
+@pytest.mark.parametrize("header", [("origin", "https://evil.example"), ("host", "evil.example")])
+def test_a_web_page_cannot_use_the_proxy(tmp_path: Path, header: tuple[str, str]) -> None:
+    import socket
+
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        port = int(proxy.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            name, value = header
+            host = "" if name == "host" else f"host: 127.0.0.1:{port}\r\n"
+            connection.sendall(f"GET /v1/models HTTP/1.1\r\n{host}{name}: {value}\r\n\r\n".encode())
+            assert connection.recv(65536).startswith(b"HTTP/1.1 400")
+        assert provider.exchanges == []
+
+
+@requirement("route.websocket")
+def test_a_websocket_is_told_to_come_by_post(tmp_path: Path) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        headers = [("connection", "Upgrade"), ("upgrade", "websocket")]
+        assert exchange(proxy.url, "/v1/responses", b"", "GET", headers).status == 426
+
+
+@requirement("route.health")
+def test_the_proxy_says_that_it_is_well(tmp_path: Path) -> None:
+    with sightline(tmp_path) as proxy:
+        assert exchange(proxy.url, "/sightline/health", method="GET").body == b'{"ok":true}'
+
+
+@requirement("upstream.key")
+def test_an_upstream_with_a_key_of_its_own_replaces_the_client_s(tmp_path: Path) -> None:
+    with deepseek(key="sk-own") as provider:
+        own = {"deepseek": {"baseUrl": provider.url, "apiKey": "sk-own"}}
+        (tmp_path / "vision-proxy.json").write_text(json.dumps({"upstreams": own}))
+        (tmp_path / "vision-proxy.json").chmod(0o600)
+        with sightline(tmp_path, env={"SIGHTLINE_UPSTREAMS": ""}) as proxy:
+            body = {"model": "claude-opus-x", "max_tokens": 9, "messages": pasted_message(PICTURE)}
+            sent = [("x-api-key", "sk-client"), ("authorization", "Bearer sk-client")]
+            answer = exchange(proxy.url, "/u/deepseek/v1/messages", json.dumps(body).encode(), headers=sent)
+        assert words_of(answer).startswith("I was told: ")
+        assert not any(b"sk-client" in value for one in provider.exchanges for _, value in one.headers)

@@ -1,0 +1,87 @@
+"""The words between a wire's face and a scripted model's mind: what was asked, what is said, and a no."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.scripted.eye import Seen
+
+Json = dict[str, Any]
+
+_FENCE = re.compile(r"<vision_proxy_description\b[^>]*>(.*?)</vision_proxy_description\s*>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that stands in image position, still in base64."""
+
+    where: str
+    media_type: str
+    base64: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as a model meets it."""
+
+    model: str
+    stream: bool
+    wants_usage: bool
+    pictures: tuple[Picture, ...]
+    words: tuple[str, ...]  # of users and tools, oldest first
+    tools: frozenset[str]
+    steps: int  # assistant turns with tool calls so far
+
+    @property
+    def tokens(self) -> int:
+        """A plausible count of input tokens: a model bills what it was sent."""
+        return sum(len(words) for words in self.words) // 4 + 1000 * len(self.pictures) + 10
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that a scripted model makes."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A model's answer: words, or tool calls."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return len(self.text) // 4 + 20 * len(self.calls) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """A provider's refusal; `shape` is its JSON body where the provider has one of its own."""
+
+    status: int
+    message: str
+    kind: str = "invalid_request_error"
+    code: str | None = None
+    shape: Json | None = None
+
+
+Script = Sequence[Sequence[Call]]
+
+
+def speak(asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
+    """Play the script's next step if its tools are offered; else say what is seen, and what was told."""
+    if asked.steps < len(script) and asked.tools.issuperset(call.name for call in script[asked.steps]):
+        return Said("", tuple(script[asked.steps]))
+    shown = [f"image {number} of {len(seen)}: {one.words()}" for number, one in enumerate(seen, 1)]
+    told = [f"I was told: {body.strip()}" for words in asked.words for body in _FENCE.findall(words)]
+    return Said("\n".join(shown + told) or "I see no image.")
+
+
+def pieces(text: str, size: int = 12) -> list[str]:
+    """A text in the pieces in which it is streamed."""
+    return [text[at : at + size] for at in range(0, len(text), size)]

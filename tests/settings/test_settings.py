@@ -1,0 +1,344 @@
+"""Which setting counts, where it came from, and what is never given away."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream
+from sightline.settings import FILE_NAME, KEYS, Settings, load
+
+KEY = "sk-that-nobody-may-see"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def env(home: Path, **more: str) -> dict[str, str]:
+    return {"SIGHTLINE_HOME": str(home), **more}
+
+
+def write(home: Path, held: object, mode: int = 0o600) -> Path:
+    home.mkdir(exist_ok=True)
+    path = home / FILE_NAME
+    path.write_text(held if isinstance(held, str) else json.dumps(held), "utf-8")
+    path.chmod(mode)
+    return path
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_with_nothing_set_every_key_has_its_default(home: Path) -> None:
+    settings = load(env(home))
+    assert dict(settings.values) == {key.name: key.default for key in KEYS}
+    assert set(settings.sources.values()) == {"default"}
+    assert settings.warnings == ()
+    assert settings.file == home / FILE_NAME
+    assert settings.folder == home / "record"
+
+
+def test_every_default_is_within_its_own_range() -> None:
+    assert [key.name for key in KEYS if key.kind.fault(key.default)] == []
+
+
+def test_the_environment_decides_over_the_file_and_our_name_over_the_older_one(home: Path) -> None:
+    write(home, {"mode": "always", "maxImagesPerTurn": 5, "seer": "off"})
+    older = {"PI_VISION_PROXY_MODE": "off", "PI_VISION_PROXY_MAX_IMAGES_PER_TURN": "7"}
+    settings = load(env(home, SIGHTLINE_MAX_IMAGES_PER_TURN="9", **older))
+    assert (settings.mode, settings.sources["mode"]) == ("off", "environment PI_VISION_PROXY_MODE")
+    assert settings.max_images_per_turn == 9
+    assert settings.sources["maxImagesPerTurn"] == "environment SIGHTLINE_MAX_IMAGES_PER_TURN"
+    assert (settings.seer, settings.sources["seer"]) == ("off", "file")
+
+
+def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
+    held = {
+        "mode": "always",
+        "provider": "anthropic",
+        "modelId": "claude-haiku-5-5",
+        "systemPrompt": "Look.",
+        "includeContext": False,
+    }
+    write(home, held)
+    settings = load(env(home))
+    assert {name: settings.values[name] for name in held} == held
+    assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
+    assert (settings.system_prompt, settings.include_context) == ("Look.", False)
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mode", "sometimes"),
+        ("mode", 3),
+        ("mode", ["off"]),
+        ("maxImagesPerTurn", -1),
+        ("maxImagesPerTurn", 1001),
+        ("maxImagesPerTurn", True),
+        ("maxImagesPerTurn", "many"),
+        ("includeContext", "perhaps"),
+        ("provider", 7),
+        ("baseUrl", "ftp://example.com"),
+        ("baseUrl", "example.com"),
+        ("baseUrl", "https://me:pass@example.com"),
+        ("baseUrl", "http://example.com:99999"),
+        ("models", ["glm"]),
+        ("models", {"glm": True}),
+        ("models", {"glm": {"vision": "no"}}),
+        ("upstreams", "work"),
+        ("upstreams", {"work": "https://example.com"}),
+        ("upstreams", {"work": {}}),
+        ("upstreams", {"work": {"preset": "nobody"}}),
+        ("upstreams", {"work": {"baseUrl": "https://example.com", "preset": ["zai"]}}),
+        ("upstreams", {"Wo/rk": {"baseUrl": "https://example.com"}}),
+        ("upstreams", {"work": {"baseUrl": "nowhere"}}),
+        ("upstreams", {"work": {"baseUrl": {"gopher": "https://example.com"}}}),
+        ("upstreams", {"work": {"baseUrl": "https://example.com", "apiKey": 5}}),
+    ],
+)
+def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command(
+    home: Path, name: str, value: object
+) -> None:
+    write(home, {name: value})
+    settings = load(env(home))
+    default = next(key.default for key in KEYS if key.name == name)
+    assert (settings.values[name], settings.sources[name]) == (default, "default")
+    assert [warning.split(" ")[0] for warning in settings.warnings] == [name]
+    if name == "provider":
+        return  # every text is a provider's name
+    text = value if isinstance(value, str) else json.dumps(value)
+    variable = next(key.variables[0] for key in KEYS if key.name == name)
+    from_environment = load(env(home / "other", **{variable: text}))
+    assert from_environment.values[name] == default
+    assert [variable in warning for warning in from_environment.warnings] == [True]
+    refusal = load(env(home)).save(name, text)
+    assert refusal is not None
+    assert refusal.code == "invalid_input"
+    assert refusal.remedy.startswith("allowed: ")
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == {name: value}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '"text"', "\x00", '{"mode": "off"', "null", "\ud800".encode("utf-16", "surrogatepass")],
+)
+def test_a_file_that_cannot_be_read_is_ignored_and_never_written_over(home: Path, text: str | bytes) -> None:
+    home.mkdir()
+    path = home / FILE_NAME
+    raw = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(raw)
+    settings = load(env(home))
+    assert settings.mode == "fallback"
+    assert len(settings.warnings) == 1
+    assert str(path) in settings.warnings[0]
+    assert settings.save("mode", "off") is not None
+    assert path.read_bytes() == raw
+
+
+def test_a_folder_in_the_files_place_is_a_warning(home: Path) -> None:
+    (home / FILE_NAME).mkdir(parents=True)
+    assert len(load(env(home)).warnings) == 1
+    assert load(env(home)).save("mode", "off") is not None
+
+
+def test_null_means_not_set(home: Path) -> None:
+    write(home, {"mode": None, "modelId": None})
+    settings = load(env(home))
+    assert (settings.mode, settings.warnings) == ("fallback", ())
+
+
+def test_what_is_saved_is_there_the_next_time_and_unknown_keys_stay(home: Path) -> None:
+    write(home, {"groundingModels": [{"model": "x"}], "mode": "off"})
+    assert load(env(home)).save("mode", "always") is None
+    assert load(env(home)).save("maxImagesPerTurn", "0") is None
+    assert load(env(home)).save("includeContext", "off") is None
+    assert load(env(home)).save("models", '{"zai/glm-*": {"vision": false}}') is None
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == {
+        "groundingModels": [{"model": "x"}],
+        "mode": "always",
+        "maxImagesPerTurn": 0,
+        "includeContext": False,
+        "models": {"zai/glm-*": {"vision": False}},
+    }
+    settings = load(env(home))
+    assert settings.max_images_per_turn == 0
+    assert settings.models == {"zai/glm-*": {"vision": False}}
+    assert settings.warnings == ()
+    assert [path.name for path in home.iterdir()] == [FILE_NAME]
+
+
+def test_the_first_setting_makes_folder_and_file(home: Path) -> None:
+    assert load(env(home / "deeper")).save("mode", "off") is None
+    assert load(env(home / "deeper")).mode == "off"
+
+
+def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    home.mkdir()
+    (home / FILE_NAME).symlink_to(real)
+    assert load(env(home)).save("mode", "off") is None
+    assert (home / FILE_NAME).is_symlink()
+    assert json.loads(real.read_text("utf-8")) == {"mode": "off"}
+
+
+def test_what_the_environment_fixes_cannot_be_saved(home: Path) -> None:
+    refusal = load(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
+    assert refusal == Refusal(
+        "not_permitted", "mode is fixed by the environment", "unset PI_VISION_PROXY_MODE to change it"
+    )
+    for name in ("provider", "modelId", "model"):
+        refusal = load(env(home, SIGHTLINE_MODEL="zai/glm-5.3-flash")).save(name, "x")
+        assert refusal is not None
+        assert "SIGHTLINE_MODEL" in refusal.remedy
+    assert not (home / FILE_NAME).exists()
+
+
+def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
+    refusal = load(env(home)).save("mood", "always")
+    assert refusal == Refusal("not_found", "there is no setting 'mood'", "did you mean mode?")
+
+
+@pytest.mark.parametrize(
+    ("held", "variables", "expected"),
+    [
+        ({}, {}, None),
+        ({"provider": "zai"}, {}, None),
+        ({"provider": "zai", "modelId": "glm-5v"}, {}, ("zai", "glm-5v")),
+        ({"modelId": "glm-5v"}, {}, ("", "glm-5v")),
+        ({"model": "openrouter/z-ai/glm-5.3"}, {}, ("openrouter", "z-ai/glm-5.3")),
+        ({"model": "glm-5v", "provider": "zai"}, {}, ("zai", "glm-5v")),
+        ({"model": "openai/gpt-6", "provider": "zai", "modelId": "glm-5v"}, {}, ("zai", "glm-5v")),
+        ({"provider": "zai", "modelId": "a"}, {"PI_VISION_PROXY_MODEL": "openai/b"}, ("openai", "b")),
+        ({}, {"PI_VISION_PROXY_MODEL": "openai/b", "SIGHTLINE_MODEL": "xai/c"}, ("xai", "c")),
+        ({}, {"SIGHTLINE_PROVIDER": "xai", "SIGHTLINE_MODEL": "c"}, ("xai", "c")),
+    ],
+)
+def test_the_seer_is_named_by_the_environment_then_by_provider_and_model_id_then_by_model(
+    home: Path, held: dict[str, str], variables: dict[str, str], expected: tuple[str, str] | None
+) -> None:
+    write(home, held)
+    assert load(env(home, **variables)).named_seer == expected
+
+
+def test_upstreams_are_read_as_they_are_written(home: Path) -> None:
+    bases = {"anthropic": "https://a.example.com", "openai_chat": "https://b.example.com/v1"}
+    write(
+        home,
+        {
+            "upstreams": {
+                "two": {"baseUrl": bases, "apiKey": KEY, "colour": "blue"},
+                "known": {"preset": "deepseek"},
+                "zai": {"apiKey": KEY},
+            }
+        },
+    )
+    settings = load(env(home))
+    assert settings.upstreams == {
+        "two": Upstream("two", {"anthropic": bases["anthropic"], "openai_chat": bases["openai_chat"]}, api_key=KEY),
+        "known": Upstream("known", {}, "deepseek"),
+        "zai": Upstream("zai", {}, api_key=KEY),
+    }
+
+
+SECRETS = {"apiKey": KEY, "upstreams": {"work": {"baseUrl": "https://example.com", "apiKey": KEY}}}
+
+
+def test_a_key_is_never_shown(home: Path) -> None:
+    write(home, SECRETS)
+    settings = load(env(home, OPENAI_API_KEY=KEY, SIGHTLINE_MODE="nonsense"))
+    assert settings.api_key == KEY
+    assert settings.upstreams["work"].api_key == KEY
+    assert settings.variable(["NOT_SET", "OPENAI_API_KEY"]) == KEY
+    assert settings.shown("apiKey") == "set"
+    assert settings.shown("upstreams") == {"work": {"baseUrl": "https://example.com", "apiKey": "set"}}
+    shown = [settings.shown(key.name) for key in KEYS]
+    assert KEY not in repr([settings, str(settings), settings.upstreams, settings.warnings, shown])
+    assert load(env(home / "empty")).shown("apiKey") == ""
+
+
+@pytest.mark.parametrize("held", [{"apiKey": KEY}, {"upstreams": SECRETS["upstreams"]}])
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_a_key_that_others_can_read_is_ignored(home: Path, held: dict[str, object], mode: int) -> None:
+    path = write(home, {"mode": "off", **held}, mode)
+    settings = load(env(home))
+    assert settings.api_key == ""
+    assert [upstream.api_key for upstream in settings.upstreams.values()] in ([], [""])
+    assert settings.mode == "off"
+    assert len(settings.warnings) == 1
+    assert f"chmod 600 {path}" in settings.warnings[0]
+    path.chmod(0o600)
+    assert load(env(home)).warnings == ()
+
+
+def test_a_file_without_a_key_may_be_read_by_others(home: Path) -> None:
+    write(home, {"mode": "off"}, 0o644)
+    assert (load(env(home)).mode, load(env(home)).warnings) == ("off", ())
+
+
+def test_a_file_that_gets_a_key_is_closed_to_others(home: Path) -> None:
+    path = write(home, {"mode": "off"}, 0o644)
+    assert load(env(home)).save("apiKey", KEY) is None
+    assert mode_of(path) == 0o600
+    assert load(env(home)).api_key == KEY
+
+
+def test_a_named_file_counts_before_the_one_at_home(home: Path, tmp_path: Path) -> None:
+    write(home, {"mode": "off"})
+    other = tmp_path / "other.json"
+    other.write_text('{"mode": "always"}')
+    assert load(env(home, SIGHTLINE_CONFIG=str(other))).mode == "always"
+    assert load(env(home), other).mode == "always"
+    assert load(env(home, SIGHTLINE_CONFIG=str(home / FILE_NAME)), other).mode == "always"
+    assert load(env(home), other).folder == home / "record"
+
+
+def test_a_settings_file_in_a_projects_folder_is_never_read(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path, tmp_path / ".sightline", tmp_path / ".config" / "sightline"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FILE_NAME).write_text('{"baseUrl": "https://evil.example.com", "mode": "always"}')
+    assert load(env(home)).values == load(env(home / "empty")).values
+    relative = load(env(home, SIGHTLINE_CONFIG=FILE_NAME))
+    assert relative.base_url == ""
+    assert relative.warnings == ("SIGHTLINE_CONFIG is not an absolute path; it is ignored",)
+
+
+def test_without_a_home_the_platforms_own_folders_are_used(tmp_path: Path) -> None:
+    code = "from sightline.settings import load; s = load(); print(s.file); print(s.folder)"
+    places = {
+        "XDG_CONFIG_HOME": str(tmp_path / "c"),
+        "XDG_DATA_HOME": str(tmp_path / "d"),
+        "HOME": str(tmp_path),
+    }
+    run_env = {name: value for name, value in os.environ.items() if not name.startswith("SIGHTLINE_")}
+    out = subprocess.check_output([sys.executable, "-c", code], env={**run_env, **places}, text=True)
+    file, folder = map(Path, out.split("\n")[:2])
+    assert (file.name, folder.name) == (FILE_NAME, "record")
+    assert file.parent.name == folder.parent.name == "sightline"
+    assert tmp_path in file.parents
+    assert tmp_path in folder.parents
+
+
+@given(st.dictionaries(st.sampled_from([v for key in KEYS for v in key.variables]), st.text()))
+def test_no_environment_is_an_error(variables: dict[str, str]) -> None:
+    settings = load({"SIGHTLINE_HOME": "/nowhere", **variables})
+    assert isinstance(settings, Settings)
+    assert [key.name for key in KEYS if key.kind.fault(settings.values[key.name])] == []
+    assert settings.upstreams is not None

@@ -1,0 +1,15 @@
+"""The documentation of the settings is the settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.settings.table import table
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def test_the_documented_table_is_the_one_that_is_in_force() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert "\n".join(rows) == table(), "run: python -m tests.settings.table, and paste it into docs/settings.md"

@@ -1,0 +1,50 @@
+"""The documents tell the truth: what they show was run, what they name is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sightline.cli.main import VERBS
+from tests.requirements import requirement
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md")])
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+@requirement("demo")
+def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
+    demo = subprocess.run([sys.executable, ROOT / "demo" / "demo.py"], capture_output=True, text=True, check=True)
+    said = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", demo.stdout).rstrip()
+    shown = re.search(r"```text\n(.*?)\n```", README, re.DOTALL)
+    assert shown
+    assert shown[1] == said
+
+
+@requirement("readme.figures")
+def test_the_figures_in_the_readme_are_those_of_the_last_bench() -> None:
+    figures = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8").strip()
+    assert figures in README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+def test_every_command_in_the_readme_is_one() -> None:
+    named = re.findall(r"^sightline (\w+)", README, re.MULTILINE)
+    assert named
+    assert set(named) <= VERBS.keys()
+
+
+def test_every_room_of_the_architecture_page_is_there_or_said_to_come() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rooms = {path.stem for path in (ROOT / "src" / "sightline").iterdir() if not path.name.startswith(("_", "py."))}
+    assert {room for room in rooms if f"{room}/" not in page and f"{room}.py" not in page} == set()

@@ -123,7 +123,7 @@ def test_a_colour_that_stands_for_nothing_is_transparent(mode: str) -> None:
     image = Image.new(mode, (20, 20), "black")
     image.paste("white", (0, 0, 10, 20))
     data = saved(image, "image/png", transparency=(0, 0, 0) if mode == "RGB" else 0)
-    found = opened(fitted(data, Target(("image/webp",))))
+    found = opened(fitted(data, Target(("image/png",))))
     assert [found.getpixel((x, 5)) for x in (5, 15)] == [(255, 255, 255, 255), (0, 0, 0, 0)]
 
 

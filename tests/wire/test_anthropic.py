@@ -11,7 +11,6 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Path, Sight
 from sightline.model.source import Inline, Link, Opaque
 from sightline.wire import ANTHROPIC
-from sightline.wire.inline import bare
 from tests.wire.bodies import LONG, MARK, SEEING, SMALL, block, body, image, lowered, read, result, text, user
 
 SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
@@ -19,7 +18,7 @@ IN_MESSAGE: Path = ("messages", 0, "content", 0)
 
 
 def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return bare(data.encode(), mime)
+    return Inline(mime, data.encode())
 
 
 def use(call: str, name: str, **arguments: Json) -> dict[str, Json]:

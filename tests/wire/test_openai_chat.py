@@ -12,7 +12,6 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire import OPENAI_CHAT
-from sightline.wire.inline import bare
 from sightline.wire.openai_chat import MARKER
 from tests.requirements import requirement
 from tests.wire.bodies import HOISTING, LONG, MARK, SMALL, body, calling, image, lowered, part, read, text, tool, user
@@ -23,7 +22,7 @@ IN_MESSAGE: Path = ("messages", 0, "content", 0)
 
 
 def png(data: str = SMALL, mime: str = "image/png") -> Inline:
-    return bare(data.encode(), mime)
+    return Inline(mime, data.encode())
 
 
 def from_call(call: str, name: str = "read") -> dict[str, Json]:

@@ -135,7 +135,7 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
 
 def _preset(name: str) -> Upstream:
     preset = PRESETS[name]
-    return Upstream(name, preset.bases, name, preset.keys)
+    return Upstream(name, preset.bases, name, preset.keys, bearer="bearer_only" in preset.quirks)
 
 
 def _own(own: Upstream) -> Upstream:
@@ -144,7 +144,9 @@ def _own(own: Upstream) -> Upstream:
     known = known or next((found for url in own.bases.values() if (found := by_address(url))), "")
     preset = PRESETS.get(known)
     bases = own.bases or (preset.bases if preset else {})
-    return replace(own, bases=bases, preset=known, key_variables=preset.keys if preset else ())
+    if preset is None:
+        return own
+    return replace(own, bases=bases, preset=known, key_variables=preset.keys, bearer="bearer_only" in preset.quirks)
 
 
 def _flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:

@@ -162,7 +162,7 @@ class Engine:
     def _flight(self, need: Need, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
         """One task for one question, however many requests ask it at the same time."""
         whose = (visitor.scope, visitor.upstream.name, rules.profile.model) if isinstance(need, Look) else ()
-        key = (need, whose)
+        key = (need, *whose)
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.create_task(self._answer(need, visitor, rules))
@@ -187,6 +187,8 @@ class Engine:
             return Refusal("unavailable", "something went wrong inside Sightline while it was read")
 
     def _poisoned(self, scene: Scene, visitor: Visitor) -> frozenset[str]:
+        if not self._poison:  # nothing is poisoned nearly always, and a key reads every byte of an image
+            return frozenset()
         keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, Inline))
         return frozenset(key for key in keys if (visitor.upstream.name, key) in self._poison)
 

@@ -1,4 +1,4 @@
-"""Answers about pixels: what an image is, whether it decodes, what it becomes. Each is found out once."""
+"""Answers about pixels: what an image is, whether it decodes, what it becomes. What is dear is found out once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.pixels.fit import check, fit
 from sightline.pixels.probe import probe
-from sightline.sources.inline import decode, head
+from sightline.sources.inline import decode, decoded_size, head
 
 T = TypeVar("T")
 
@@ -25,26 +25,29 @@ _REFITTED_BYTES = 128 * 1024 * 1024
 
 class Eyes:
     def __init__(self) -> None:
-        self._probed: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
         self._checked: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
         self._refitted: Shelf[Image | Refusal] = Shelf(_REFITTED_BYTES)
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
     def probe(self, image: Inline) -> Picture | Refusal:
-        """From the header, which is nearly always in the first kilobytes."""
-        known = self._probed.get(image.key)
-        return known or self._probed.put(image.key, _probed(image))
+        """From the header, which is nearly always in the first kilobytes: cheaper than to look it up."""
+        seen = probe(head(image.text, _HEAD), decoded_size(image.text))
+        if seen is None:
+            data = decode(image.text)
+            seen = data if isinstance(data, Refusal) else probe(data, len(data))
+        return seen or Refusal("corrupt", "it ends before its size is told", "ask for the image again")
 
     async def check(self, image: Inline) -> Picture | Refusal:
         known = self._checked.get(image.key)
         return known or self._checked.put(image.key, await self._worked(image, check))
 
     async def refit(self, need: Refit) -> Image | Refusal:
-        known = self._refitted.get(need)
+        key = (need.image.key, need.target)
+        known = self._refitted.get(key)
         if known is not None:
             return known
         made = await self._worked(need.image, lambda data: fit(data, need.target))
-        return self._refitted.put(need, made, len(made.data) if isinstance(made, Image) else 1)
+        return self._refitted.put(key, made, len(made.data) if isinstance(made, Image) else 1)
 
     async def fitting(self, image: Image, goal: Target) -> Image | Refusal:
         """An image that was decoded before, for somebody with other limits."""
@@ -58,11 +61,3 @@ class Eyes:
         async with self._busy:
             data = decode(image.text)
             return data if isinstance(data, Refusal) else await asyncio.to_thread(work, data)
-
-
-def _probed(image: Inline) -> Picture | Refusal:
-    seen = probe(head(image.text, _HEAD), len(image.text) // 4 * 3)
-    if seen is None:
-        data = decode(image.text)
-        seen = data if isinstance(data, Refusal) else probe(data, len(data))
-    return seen or Refusal("corrupt", "it ends before its size is told", "ask for the image again")

@@ -17,6 +17,9 @@ class Shelf(Generic[T]):
         self._weight = 0
         self._items: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def __contains__(self, key: Hashable) -> bool:
         return key in self._items
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -20,10 +21,16 @@ class Upstream:
     preset: str = ""  # the row of `profiles` that tells what its models can do; empty: none
     key_variables: tuple[str, ...] = ()  # environment variables that usually hold its key
     api_key: str = field(default="", repr=False)  # set: replaces the client's own credential
+    bearer: bool = False  # takes its key as a bearer token, also where the wire has a header of its own
 
     def base(self, api: Api) -> str:
         """Where this is served; an upstream that names no address for it is asked at its first one."""
         return self.bases.get(api) or next(iter(self.bases.values()))
+
+    def credential(self, api: Api, key: str) -> tuple[str, str]:
+        """The header that carries a key to this upstream."""
+        own_header = api == "anthropic" and not self.bearer
+        return ("x-api-key", key) if own_header else ("authorization", f"Bearer {key}")
 
     @property
     def on_loopback(self) -> bool:
@@ -46,6 +53,7 @@ def joined(base: str, path: str) -> str:
     return base + (path.removeprefix("/v1") if path.startswith("/v1/") and _versioned(base) else path)
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -59,7 +59,7 @@ def _beyond_count(scene: Scene, rules: Rules) -> dict[tuple[str | int, ...], Fat
 def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | Need:
     if not isinstance(sight.source, Inline):
         return Shown()
-    if sight.source.key in rules.poison:
+    if rules.poison and sight.source.key in rules.poison:
         return Refused(absence(_UNREADABLE, sight.filename), _UNREADABLE)
     # A provider that choked on some image may have choked on any: then each is decoded to its last pixel.
     need = Check(sight.source) if rules.distrust else Probe(sight.source)

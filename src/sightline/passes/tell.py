@@ -16,7 +16,12 @@ _OFF = Refusal(
     "this model takes no images and describing them is switched off",
     "`sightline config set mode fallback` switches it on",
 )
-_UNSEEN = "x" * 2400  # stands for a description of some 600 tokens where tokens are only counted
+_TOO_MANY = Refusal(
+    "unavailable",
+    "only the newest images of a request are described and it is not among them",
+    "`sightline config set maxImagesPerTurn` raises their number",
+)
+_UNSEEN = "word " * 600  # stands for a description of some 600 tokens where tokens are only counted
 
 
 def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
@@ -46,5 +51,7 @@ def _fate(sight: Sight, facts: Facts, rules: Rules, paid: bool) -> Fate | Look:
             return Told(description(seen, sight.filename), seen.seer)
         case Refusal() if not rules.paid:
             return Told(_UNSEEN, "nobody yet")
+        case Refusal(code="pending") if not paid:
+            return Refused(absence(_TOO_MANY, sight.filename), _TOO_MANY)
         case Refusal() as no:
             return Refused(absence(no, sight.filename), no)

@@ -78,7 +78,8 @@ class Seers:
         if not named.api_key and not named.upstream.on_loopback:
             variable = next(iter(named.upstream.key_variables), "its key variable")
             return Refusal("unavailable", f"there is no key for {name}", f"the user sets {variable}")
-        return self._seer(name, named.model, named.upstream, named.wire, credential(named.wire, named.api_key))
+        headers = dict([named.upstream.credential(named.wire, named.api_key)]) if named.api_key else {}
+        return self._seer(name, named.model, named.upstream, named.wire, headers)
 
     def _sibling(self, visitor: Visitor, profile: Profile) -> Seer | None:
         """The client itself addressed the image to this provider: its own credential goes nowhere else."""
@@ -96,10 +97,3 @@ class Seers:
         url = joined(upstream.base(wire), _ENDPOINTS[wire])
         limits = known_profile(upstream.preset, wire, model).limits
         return kind(name, model, url, limits, self._http, headers)
-
-
-def credential(wire: WireName, api_key: str) -> dict[str, str]:
-    """How a wire carries a key."""
-    if not api_key:
-        return {}
-    return {"x-api-key": api_key} if wire == "anthropic" else {"authorization": f"Bearer {api_key}"}

@@ -9,8 +9,8 @@ from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Link, Opaque, Source
-from sightline.wire.inline import TextOf, bare, base64_of
+from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.wire.inline import TextOf, base64_of
 from sightline.wire.shape import at, entries, filename_in, text_in
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
@@ -46,7 +46,7 @@ def _in_result(
 def _source(block: dict[str, Json], text_of: TextOf) -> Source | None:
     match block.get("source"):
         case {"type": "base64", "data": str(data)} as source:
-            return bare(text_of(data), text_in(source, "media_type").lower())
+            return Inline(text_in(source, "media_type").lower(), text_of(data))
         case {"type": "url", "url": str(url)}:
             return Link(url)
         case {"type": "file", "file_id": str(reference)}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pybase64
-from blake3 import blake3
 
 from sightline.model.image import Image
 from sightline.model.source import Inline, Link, Source
@@ -15,15 +14,11 @@ TextOf = Callable[[str], Buffer]
 """Gives the whole text of a string of the tree, with what was lifted out of it."""
 
 
-def bare(text: Buffer, declared: str) -> Inline:
-    return Inline(blake3(text).hexdigest(), declared, text)
-
-
 def address(url: str, text_of: TextOf) -> Source:
     """What an image's URL points at: data that stands right there, or somewhere else."""
     head, comma, payload = url.partition(",")
     if comma and head[:5].lower() == "data:":
-        return bare(text_of(payload), head[5:].partition(";")[0].strip().lower())
+        return Inline(head[5:].partition(";")[0].strip().lower(), text_of(payload))
     return Link(url)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sightline.dial import Body
 from sightline.model.refusal import Refusal
@@ -31,24 +30,29 @@ _LENT = frozenset(  # what a seer of the same upstream may use of the client's h
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Request:
-    method: str
-    headers: Headers
+    def __init__(self, method: str, headers: Headers) -> None:
+        self.method = method
+        self.headers = headers  # as they came: order and repetitions kept
+        self._first = dict(reversed(headers))
 
     def header(self, name: bytes) -> str:
-        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+        """The first header of this name, or nothing."""
+        return self._first.get(name, b"").decode("latin-1")
 
 
 def unwelcome(request: Request) -> Refusal | None:
     """A web page must not reach the user's upstreams through a name that it made point here."""
-    host = request.header(b"host")
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    origin = request.header(b"origin").partition("://")[2]
-    page = origin.rpartition(":")[0] if origin.rpartition(":")[2].isdigit() else origin
-    if (host and not is_loopback(name)) or (page and not is_loopback(page)):
+    host, origin = request.header(b"host"), request.header(b"origin")
+    # A page in a sandbox has the origin "null": nobody knows whose it is.
+    if (host and not _is_here(host)) or (origin and not _is_here(origin.partition("://")[2])):
         return Refusal("not_permitted", "only programs of this machine are served here")
     return None
+
+
+def _is_here(authority: str) -> bool:
+    name, _, port = authority.rpartition(":")
+    return is_loopback(name if port.isdigit() else authority)
 
 
 def onward(request: Request, way: Route, body: Body, packed: bool, readable: bool) -> Headers:
@@ -72,10 +76,9 @@ def _credentialed(headers: Headers, way: Route) -> Headers:
     """The client's own credential travels on, unless the upstream has one in the settings."""
     if not way.upstream.api_key:
         return headers
-    key = way.upstream.api_key.encode()
+    name, value = way.upstream.credential(way.api, way.upstream.api_key)
     kept = [(k, v) for k, v in headers if k not in CREDENTIALS]
-    messages = way.wire is not None and way.wire.name == "anthropic"
-    return [*kept, (b"x-api-key", key) if messages else (b"authorization", b"Bearer " + key)]
+    return [*kept, (name.encode(), value.encode())]
 
 
 def credential_of(request: Request, upstream: Upstream) -> str:

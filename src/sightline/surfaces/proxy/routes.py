@@ -28,6 +28,7 @@ class Directory:
 class Route:
     upstream: Upstream
     url: str
+    api: Api
     wire: Wire | None  # None: a path that is nobody's business but the upstream's
     counts: bool = False  # only tokens are counted there
 
@@ -45,7 +46,7 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
     if upstream is None:
         upstream = directory.owners[spoken]
     url = joined(upstream.base(spoken), path) + (f"?{query}" if query else "")
-    return Route(upstream, url, wire, path in _COUNTS)
+    return Route(upstream, url, spoken, wire, path in _COUNTS)
 
 
 _DIALECTS: tuple[tuple[str, Api], ...] = (

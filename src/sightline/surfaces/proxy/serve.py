@@ -43,6 +43,7 @@ async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lamb
         log_config=None,
         server_header=False,
         date_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=3,
     )
     server = _Server(config, ready, signals)

@@ -1,0 +1,86 @@
+"""Sights, rules and facts for the tests of passes, and a driver that answers from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sightline.model.facts import Answer, Check, Description, Facts, Look, Need, Needs, Probe, Refit
+from sightline.model.fate import Fate
+from sightline.model.geometry import Size
+from sightline.model.image import Image, Picture
+from sightline.model.profile import Limits, Profile
+from sightline.model.rules import Rules
+from sightline.model.scene import Scene, Sight
+from sightline.model.source import Inline, Source
+from sightline.passes import Pass, decide
+
+PNG = Picture("image/png", Size(100, 80), 500)
+
+
+def inline(letter: str = "a", length: int = 700, declared: str = "image/png") -> Inline:
+    return Inline(declared, letter.encode() * length)
+
+
+def scene(*sources: Source, filename: str | None = None) -> Scene:
+    places = ((("messages", 0, "content", index), source) for index, source in enumerate(sources))
+    return Scene("m", tuple(Sight(place, source, "user", filename=filename) for place, source in places))
+
+
+def rules(limits: Limits | None = None, *, vision: bool | None = None, **fields: Any) -> Rules:
+    return Rules(Profile("up", "anthropic", "m", vision, limits or Limits()), **fields)
+
+
+BLIND = rules(vision=False)
+
+
+def description(sha256: str = "5" * 64, text: str = "A red square.") -> Description:
+    return Description(sha256, Size(640, 480), text, "up/eye")
+
+
+def image(size: Size = Size(50, 40), mime: str = "image/jpeg") -> Image:
+    return Image("9" * 64, mime, size, b"pixels")
+
+
+class Table:
+    """Answers every need of a kind alike, and remembers what it was asked, round by round."""
+
+    def __init__(
+        self,
+        picture: Answer | Callable[[Inline], Answer] = PNG,
+        refit: Answer | None = None,
+        look: Answer | Callable[[Source], Answer] | None = None,
+    ) -> None:
+        self._picture = picture
+        self._refit = refit or image()
+        self._look = look or description()
+        self.rounds: list[frozenset[Need]] = []
+
+    @property
+    def asked(self) -> list[Need]:
+        return [need for each in self.rounds for need in each]
+
+    def answer(self, need: Need) -> Answer:
+        match need:
+            case Probe(image=source) | Check(image=source):
+                return self._picture(source) if callable(self._picture) else self._picture
+            case Refit():
+                return self._refit
+            case Look(image=where):
+                return self._look(where) if callable(self._look) else self._look
+
+    def decided(self, what: Scene, laws: Rules, by: Pass = decide) -> Scene:
+        facts = Facts()
+        for _ in range(5):
+            outcome = by(what, facts, laws)
+            if isinstance(outcome, Scene):
+                return outcome
+            assert isinstance(outcome, Needs)
+            assert outcome.needs, "a pass that lacks nothing asked all the same"
+            assert not any(need in facts for need in outcome.needs), "a pass asked for what it knew"
+            self.rounds.append(outcome.needs)
+            facts = facts.with_answers({need: self.answer(need) for need in outcome.needs})
+        raise AssertionError("the passes ask without end")
+
+    def fates(self, what: Scene, laws: Rules, by: Pass = decide) -> list[Fate | None]:
+        return [sight.fate for sight in self.decided(what, laws, by).sights]

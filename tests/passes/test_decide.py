@@ -1,0 +1,112 @@
+"""The passes together: they ask only for what they lack, and what is decided stays decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model import receipt
+from sightline.model.facts import Answer, Facts
+from sightline.model.fate import Refused
+from sightline.model.geometry import Size
+from sightline.model.image import Picture
+from sightline.model.profile import Limits
+from sightline.model.refusal import Refusal
+from sightline.model.rules import Rules
+from sightline.model.scene import Scene
+from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.passes import decide
+from tests.passes.scenes import Table, description, image, inline, rules, scene
+from tests.requirements import requirement
+
+NO = Refusal("corrupt", "it is broken", "attach it again")
+sources: st.SearchStrategy[Source] = st.one_of(
+    st.builds(inline, st.sampled_from("abcdef"), st.integers(1, 900), st.sampled_from(["image/png", ""])),
+    st.just(Link("https://a/b")),
+    st.just(Opaque("file_1")),
+)
+limits = st.builds(
+    Limits,
+    st.just(("image/png", "image/jpeg")),
+    st.none() | st.integers(100, 500),
+    st.none() | st.integers(50, 500),
+    st.just(2),
+    st.just(40),
+    st.none() | st.integers(1, 4),
+    st.none() | st.integers(500, 3000),
+)
+laws = st.builds(
+    rules,
+    limits,
+    vision=st.sampled_from([True, False, None]),
+    mode=st.sampled_from(["fallback", "always", "off"]),
+    max_images=st.integers(0, 3),
+    paid=st.booleans(),
+    distrust=st.booleans(),
+    recode=st.booleans(),
+    poison=st.frozensets(st.sampled_from("abc")),
+)
+pictures: st.SearchStrategy[Answer] = st.one_of(
+    st.builds(
+        Picture,
+        st.sampled_from(["image/png", "image/gif"]),
+        st.builds(Size, st.integers(1, 600), st.integers(1, 600)),
+        st.integers(1, 999),
+    ),
+    st.just(NO),
+)
+tables = st.builds(
+    Table, pictures, st.sampled_from([image(), NO]), st.sampled_from([description(), NO, Refusal("pending", "wait")])
+)
+scenes = st.lists(sources, max_size=6).map(lambda found: scene(*found))
+
+
+@requirement("decide.asks_once")
+@given(scenes, laws, tables)
+def test_every_sight_gets_a_fate_and_nothing_is_asked_twice(what: Scene, given_laws: Rules, table: Table) -> None:
+    after = table.decided(what, given_laws)  # it fails where a pass asks for what it knows
+    assert all(sight.fate is not None for sight in after.sights)
+    assert replace(after, sights=tuple(replace(sight, fate=None) for sight in after.sights)) == what
+    assert len(table.rounds) <= 2
+    assert len(table.asked) == len(set(table.asked))
+
+
+@given(scenes, laws, tables)
+def test_what_is_decided_stays_decided_without_a_further_question(
+    what: Scene, given_laws: Rules, table: Table
+) -> None:
+    after = table.decided(what, given_laws)
+    assert decide(after, Facts(), given_laws) == after
+
+
+@requirement("law.6")
+@given(scenes, laws, tables)
+def test_nothing_is_refused_silently(what: Scene, given_laws: Rules, table: Table) -> None:
+    after = table.decided(what, given_laws)
+    refused = [sight.fate for sight in after.sights if isinstance(sight.fate, Refused)]
+    assert all(fate.refusal.what in fate.words and "Do not guess" in fate.words for fate in refused)
+    told = receipt.of(after, "up")
+    assert [f"not shown: {fate.refusal}" for fate in refused] == [line for line in told.lines if "not shown" in line]
+    assert told.kept + len(told.lines) == len(after.sights)
+
+
+@given(scenes, laws, tables)
+def test_a_blind_model_gets_no_pixels_and_a_seeing_one_no_descriptions(
+    what: Scene, given_laws: Rules, table: Table
+) -> None:
+    kinds = {type(sight.fate).__name__ for sight in table.decided(what, given_laws).sights}
+    assert not kinds & ({"Shown", "Refitted"} if given_laws.blind else {"Told"})
+
+
+@given(scenes, laws, tables)
+def test_an_image_sent_within_limits_is_never_changed(what: Scene, given_laws: Rules, table: Table) -> None:
+    if given_laws.blind or given_laws.recode or given_laws.poison:
+        return
+    easy = replace(given_laws, profile=replace(given_laws.profile, limits=Limits()))
+    fine = Table(Picture("image/png", Size(10, 10), 100))
+    assert all(
+        receipt.of(Scene("m", (sight,)), "up").kept or (isinstance(sight.source, Inline) and not sight.source.declared)
+        for sight in fine.decided(what, easy).sights
+    )

@@ -1,0 +1,167 @@
+"""Every image of a request within the limits of the model it goes to, judged as the provider counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from sightline.model.facts import Check, Facts, Needs, Probe, Refit
+from sightline.model.fate import Fate, Refitted, Refused, Shown
+from sightline.model.geometry import Size
+from sightline.model.image import Picture, Target
+from sightline.model.profile import Limits
+from sightline.model.refusal import Refusal
+from sightline.model.source import Link, Opaque
+from sightline.passes.fit import fit, target
+from tests.passes.scenes import BLIND, PNG, Table, image, inline, rules, scene
+
+ANTHROPIC = Limits(
+    ("image/jpeg", "image/png"), encoded_bytes=10_000, edge=8000, crowd=20, crowd_edge=2000, count=100
+)
+
+
+def picture(width: int, height: int = 10, mime: str = "image/png") -> Picture:
+    return Picture(mime, Size(width, height), 500)
+
+
+@pytest.mark.parametrize(
+    ("seen", "length", "others", "why"),
+    [
+        pytest.param(picture(8000), 10_000, 0, None, id="at every limit"),
+        pytest.param(picture(8001), 10, 0, "8001x10 is over 8000 px", id="too wide"),
+        pytest.param(picture(10, 8001), 10, 0, "10x8001 is over 8000 px", id="too high"),
+        pytest.param(picture(10), 10_001, 0, "10,001 encoded bytes are over 10,000", id="too heavy"),
+        pytest.param(picture(10, mime="image/tiff"), 10, 0, "image/tiff is not taken there", id="a foreign format"),
+        pytest.param(picture(2001), 10, 19, None, id="twenty images"),
+        pytest.param(picture(2000), 10, 20, None, id="the twenty-first, within the edge of a crowd"),
+        pytest.param(picture(2001), 10, 20, "2001x10 is over 2000 px", id="the twenty-first, over it"),
+    ],
+)
+def test_limits_are_those_of_the_provider(seen: Picture, length: int, others: int, why: str | None) -> None:
+    crowd = [inline(f"other {n}") for n in range(others)]
+    table = Table(lambda source: seen if source.key == "a" else PNG)
+    fate, *rest = table.fates(scene(inline(length=length), *crowd), rules(ANTHROPIC))
+    assert fate == (Shown() if why is None else Refitted(image(), why))
+    assert rest == [Shown()] * others
+
+
+def test_the_twenty_first_image_makes_an_old_one_illegal_and_only_that_one() -> None:
+    wide = {"old": picture(2500), "fine": picture(1999)}
+    history = [inline("old"), inline("fine"), *(inline(f"{n}") for n in range(18))]
+    table = Table(lambda source: wide.get(source.key, PNG))
+    assert table.fates(scene(*history), rules(ANTHROPIC)) == [Shown()] * 20
+    after = table.fates(scene(*history, inline("new")), rules(ANTHROPIC))
+    assert after == [Refitted(image(), "2500x10 is over 2000 px")] + [Shown()] * 20
+
+
+@pytest.mark.parametrize(
+    ("limits", "images", "encoded", "goal"),
+    [
+        (Limits(), 5, 10**9, Target(Limits().formats)),
+        (ANTHROPIC, 20, 10**9, Target(ANTHROPIC.formats, 10_000, 8000)),
+        (ANTHROPIC, 21, 0, Target(ANTHROPIC.formats, 10_000, 2000)),
+        (Limits(crowd=20, crowd_edge=2000), 21, 0, Target(Limits().formats, None, 2000)),
+        (Limits(edge=1000, crowd=20, crowd_edge=2000), 21, 0, Target(Limits().formats, None, 1000)),
+        (Limits(request_bytes=1000), 3, 900, Target(Limits().formats)),
+        (Limits(request_bytes=1000), 3, 901, Target(Limits().formats, 300)),
+        (Limits(request_bytes=1000, encoded_bytes=200), 3, 901, Target(Limits().formats, 200)),
+        (Limits(request_bytes=1000, encoded_bytes=500), 3, 901, Target(Limits().formats, 300)),
+    ],
+)
+def test_what_an_image_has_to_become(limits: Limits, images: int, encoded: int, goal: Target) -> None:
+    assert target(limits, images, encoded) == goal
+
+
+def test_images_that_are_too_heavy_together_share_the_room() -> None:
+    laws = rules(Limits(request_bytes=1000))
+    table = Table()
+    small, heavy, link = inline("a", 100), inline("b", 850), Link("https://a/b")
+    assert table.fates(scene(small, heavy, link), laws) == [
+        Shown(),
+        Refitted(image(), "850 encoded bytes are over 300"),
+        Shown(),
+    ]
+    assert table.rounds == [{Probe(small), Probe(heavy)}, {Refit(heavy, Target(Limits().formats, 300))}]
+
+
+@pytest.mark.parametrize(
+    ("declared", "fate"),
+    [
+        ("image/png", Shown()),
+        ("image/jpeg", Shown("image/png")),
+        ("image/jpg", Shown("image/png")),
+        ("application/octet-stream", Shown("image/png")),
+        ("", Shown("image/png")),
+    ],
+)
+def test_a_declaration_that_lies_is_corrected(declared: str, fate: Fate) -> None:
+    assert Table().fates(scene(inline(declared=declared)), rules(ANTHROPIC)) == [fate]
+
+
+def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_not_even_opened() -> None:
+    table = Table()
+    one, two, three = inline("1"), inline("2"), Link("https://a/3")
+    first, *rest = table.fates(scene(one, two, three, filename="old.png"), rules(Limits(count=2)))
+    assert isinstance(first, Refused)
+    assert first.words == (
+        "[The image old.png is not available: the provider takes at most 2 images in a request and newer ones were "
+        "kept. Do not guess what it shows.]"
+    )
+    assert rest == [Shown(), Shown()]
+    assert table.asked == [Probe(two)]
+
+
+def test_what_only_the_provider_can_open_is_shown() -> None:
+    table = Table()
+    assert table.fates(scene(Link("https://a/b"), Opaque("file_1")), rules(ANTHROPIC)) == [Shown(), Shown()]
+    assert table.asked == []
+
+
+CORRUPT = Refusal("corrupt", "it is no picture", "attach it again")
+
+
+def test_what_cannot_be_read_becomes_a_sentence() -> None:
+    (fate,) = Table(CORRUPT).fates(scene(inline()), rules())
+    assert fate == Refused(
+        "[The image is not available: it is no picture. Do not guess what it shows. Attach it again.]", CORRUPT
+    )
+
+
+def test_what_cannot_be_refitted_becomes_a_sentence() -> None:
+    (fate,) = Table(picture(9000), refit=CORRUPT).fates(scene(inline()), rules(ANTHROPIC))
+    assert isinstance(fate, Refused)
+    assert fate.refusal == CORRUPT
+
+
+def test_a_provider_that_choked_on_some_image_gets_only_images_that_decode() -> None:
+    good, bad = inline("good"), inline("bad")
+    table = Table(lambda source: CORRUPT if source == bad else PNG)
+    shown, refused = table.fates(scene(good, bad), rules(ANTHROPIC, distrust=True))
+    assert table.rounds == [{Check(good), Check(bad)}]
+    assert shown == Shown()
+    assert isinstance(refused, Refused)
+
+
+def test_images_that_decode_and_were_refused_are_encoded_anew() -> None:
+    table = Table()
+    (fate,) = table.fates(scene(inline()), rules(ANTHROPIC, distrust=True, recode=True))
+    assert fate == Refitted(image(), "the provider could not read it as it was")
+    assert table.rounds == [{Check(inline())}, {Refit(inline(), Target(ANTHROPIC.formats, 10_000, 8000))}]
+
+
+def test_an_image_that_the_provider_named_is_left_out_and_not_opened_again() -> None:
+    table = Table()
+    named, other = table.fates(scene(inline("named"), inline("other")), rules(poison=frozenset({"named"})))
+    assert isinstance(named, Refused)
+    assert "the provider could not read it" in named.words
+    assert other == Shown()
+    assert table.asked == [Probe(inline("other"))]
+
+
+def test_a_blind_model_s_images_are_not_fitted() -> None:
+    sights = scene(inline())
+    assert fit(sights, Facts(), BLIND) is sights
+
+
+def test_the_same_image_in_two_places_is_asked_for_once() -> None:
+    outcome = fit(scene(inline(), inline()), Facts(), rules())
+    assert outcome == Needs(frozenset({Probe(inline())}))

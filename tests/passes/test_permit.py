@@ -1,0 +1,37 @@
+"""What is never read, decoded or sent."""
+
+from __future__ import annotations
+
+from sightline.model.facts import Facts
+from sightline.model.fate import Refused
+from sightline.model.scene import Scene
+from sightline.model.source import Link, Opaque
+from sightline.passes.permit import LARGEST, permit
+from tests.passes.scenes import BLIND, Table, inline, rules, scene
+
+ENCODED = LARGEST // 3 * 4  # what so many bytes are in base64
+
+
+def test_an_image_of_the_largest_size_may_be_read() -> None:
+    largest = scene(inline(length=ENCODED), inline("b"))
+    assert permit(largest, Facts(), rules()) == largest
+
+
+def test_a_larger_one_is_refused_and_nobody_is_asked_to_open_it() -> None:
+    for laws in (rules(), BLIND):
+        table = Table()
+        (fate,) = table.fates(scene(inline(length=ENCODED + 5), filename="huge.png"), laws)
+        assert isinstance(fate, Refused)
+        assert fate.refusal.code == "too_large"
+        assert fate.words == (
+            "[The image huge.png is not available: it is larger than 64 MiB. Do not guess what it shows. "
+            "Ask for a smaller copy of it.]"
+        )
+        assert table.asked == []
+
+
+def test_what_is_kept_elsewhere_is_not_measured() -> None:
+    elsewhere = scene(Link("https://example.com/huge.png"), Opaque("file_1"))
+    outcome = permit(elsewhere, Facts(), rules())
+    assert isinstance(outcome, Scene)
+    assert outcome == elsewhere

@@ -9,6 +9,7 @@ from sightline.model.profile import Lesson, Limits
 from sightline.settings import FILE_NAME, KEYS
 from sightline.store import open_record
 from tests.cli.command import assert_refused, sightline
+from tests.requirements import requirement
 
 KEY = "sk-that-nobody-may-see"
 
@@ -90,3 +91,25 @@ def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     assert sightline("config", "show", "--json").json["learnt"] == []
     assert_refused(sightline("config", "forget", "deepseek/deepseek-v4-pro"), "nothing was learnt")
     assert_refused(sightline("config", "forget", "deepseek"), "UPSTREAM/MODEL")
+
+
+@requirement("config.rule")
+def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
+    told = sightline("config", "model", "deepseek/deepseek-v4-pro").out
+    assert "anthropic    is blind: deepseek-v4-pro* at deepseek is blind\n" in told
+    unknown = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
+    assert unknown == {
+        "vision": None,
+        "why": "claude* at zai may or may not see images",
+        "sibling": "glm-5.3-flash",
+    }
+    record = open_record(home / "record")
+    record.learn("zai", "claude-x", Lesson(blind=True, why="the upstream answered so"), 7)
+    record.close()
+    learnt = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
+    assert (learnt["vision"], learnt["why"]) == (False, "the upstream answered so")
+    (home / FILE_NAME).write_text('{"models": {"zai/claude-*": {"vision": true}}}')
+    said = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
+    assert (said["vision"], said["why"]) == (True, "your setting says that zai/claude-* sees images")
+    assert_refused(sightline("config", "model", "nowhere/m"), "nowhere", "deepseek")
+    assert_refused(sightline("config", "model", "m"), "UPSTREAM/MODEL")

@@ -39,7 +39,7 @@ class Payload:
     @property
     def is_native(self) -> bool:
         """Does it stand where a wire has a place for an image?"""
-        return self.place[-1] == "data" and self.place[-2] == "source" or "image_url" in self.place[-2:]
+        return (self.place[-1] == "data" and self.place[-2] == "source") or "image_url" in self.place[-2:]
 
 
 def captures() -> list[Capture]:

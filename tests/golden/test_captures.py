@@ -39,9 +39,7 @@ def lowered(capture: Capture, fate: Fate) -> Any:
 def test_there_are_captures_of_both_wires_and_they_hold_images_in_every_position() -> None:
     wires = Counter(capture.wire.name for capture in CAPTURES)
     assert set(wires) == {"anthropic", "openai_chat"}
-    roles = {
-        (capture.wire.name, sight.role) for capture in CAPTURES for sight in opened(capture)[1].sights
-    }
+    roles = {(capture.wire.name, sight.role) for capture in CAPTURES for sight in opened(capture)[1].sights}
     assert roles == {(wire, role) for wire in wires for role in ("user", "tool")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -28,9 +29,9 @@ class Conversation:
         self.payloads.append(f"{number:08d}" + base64_like(9_000 if number % 3 == 0 else 40, number))
         return self.payloads[-1]
 
-    def filled(self, kinds: list[str], picture: Any) -> list[Any]:
-        made = {IMAGE: lambda: picture(self.payload()), WORDS: lambda: text("words"), NULL: lambda: None}
-        return [made[kind]() for kind in kinds]
+    def filled(self, kinds: list[str], picture: Callable[[str], Any]) -> list[Any]:
+        others = {WORDS: text("words"), NULL: None}
+        return [picture(self.payload()) if kind == IMAGE else others[kind] for kind in kinds]
 
 
 @st.composite

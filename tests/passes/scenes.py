@@ -18,8 +18,12 @@ from sightline.passes import Pass, decide
 PNG = Picture("image/png", Size(100, 80), 500)
 
 
-def inline(letter: str = "a", length: int = 700, declared: str = "image/png") -> Inline:
-    return Inline(declared, letter.encode() * length)
+def inline(name: str = "a", length: int = 700, declared: str = "image/png") -> Inline:
+    return Inline(declared, name.encode().ljust(length, b"."))
+
+
+def name_of(source: Source) -> str:
+    return bytes(source.text[:50]).decode().rstrip(".") if isinstance(source, Inline) else ""
 
 
 def scene(*sources: Source, filename: str | None = None) -> Scene:
@@ -38,8 +42,8 @@ def description(sha256: str = "5" * 64, text: str = "A red square.") -> Descript
     return Description(sha256, Size(640, 480), text, "up/eye")
 
 
-def image(size: Size = Size(50, 40), mime: str = "image/jpeg") -> Image:
-    return Image("9" * 64, mime, size, b"pixels")
+def image() -> Image:
+    return Image("9" * 64, "image/jpeg", Size(50, 40), b"pixels")
 
 
 class Table:

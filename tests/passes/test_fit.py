@@ -12,11 +12,9 @@ from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.source import Link, Opaque
 from sightline.passes.fit import fit, target
-from tests.passes.scenes import BLIND, PNG, Table, image, inline, rules, scene
+from tests.passes.scenes import BLIND, PNG, Table, image, inline, name_of, rules, scene
 
-ANTHROPIC = Limits(
-    ("image/jpeg", "image/png"), encoded_bytes=10_000, edge=8000, crowd=20, crowd_edge=2000, count=100
-)
+ANTHROPIC = Limits(("image/jpeg", "image/png"), encoded_bytes=10_000, edge=8000, crowd=20, crowd_edge=2000, count=100)
 
 
 def picture(width: int, height: int = 10, mime: str = "image/png") -> Picture:
@@ -38,7 +36,7 @@ def picture(width: int, height: int = 10, mime: str = "image/png") -> Picture:
 )
 def test_limits_are_those_of_the_provider(seen: Picture, length: int, others: int, why: str | None) -> None:
     crowd = [inline(f"other {n}") for n in range(others)]
-    table = Table(lambda source: seen if source.key == "a" else PNG)
+    table = Table(lambda source: seen if name_of(source) == "a" else PNG)
     fate, *rest = table.fates(scene(inline(length=length), *crowd), rules(ANTHROPIC))
     assert fate == (Shown() if why is None else Refitted(image(), why))
     assert rest == [Shown()] * others
@@ -47,7 +45,7 @@ def test_limits_are_those_of_the_provider(seen: Picture, length: int, others: in
 def test_the_twenty_first_image_makes_an_old_one_illegal_and_only_that_one() -> None:
     wide = {"old": picture(2500), "fine": picture(1999)}
     history = [inline("old"), inline("fine"), *(inline(f"{n}") for n in range(18))]
-    table = Table(lambda source: wide.get(source.key, PNG))
+    table = Table(lambda source: wide.get(name_of(source), PNG))
     assert table.fates(scene(*history), rules(ANTHROPIC)) == [Shown()] * 20
     after = table.fates(scene(*history, inline("new")), rules(ANTHROPIC))
     assert after == [Refitted(image(), "2500x10 is over 2000 px")] + [Shown()] * 20
@@ -150,7 +148,7 @@ def test_images_that_decode_and_were_refused_are_encoded_anew() -> None:
 
 def test_an_image_that_the_provider_named_is_left_out_and_not_opened_again() -> None:
     table = Table()
-    named, other = table.fates(scene(inline("named"), inline("other")), rules(poison=frozenset({"named"})))
+    named, other = table.fates(scene(inline("named"), inline("other")), rules(poison=frozenset({inline("named").key})))
     assert isinstance(named, Refused)
     assert "the provider could not read it" in named.words
     assert other == Shown()

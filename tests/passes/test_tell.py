@@ -8,10 +8,10 @@ from sightline.model.facts import Facts, Look
 from sightline.model.fate import Refused, Shown, Told
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
-from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.model.source import Link, Opaque, Source
 from sightline.passes.tell import tell
 from sightline.passes.words import description as described
-from tests.passes.scenes import BLIND, Table, description, inline, rules, scene
+from tests.passes.scenes import BLIND, Table, description, inline, name_of, rules, scene
 
 PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
 
@@ -59,11 +59,11 @@ def test_a_look_that_failed_becomes_a_sentence() -> None:
 
 def remembered(*keys: str) -> Table:
     """Only these are known already; anything else is under way."""
-    return Table(look=lambda source: description() if isinstance(source, Inline) and source.key in keys else PENDING)
+    return Table(look=lambda source: description() if name_of(source) in keys else PENDING)
 
 
-def capped(most: int, **fields: bool) -> Rules:
-    return rules(vision=False, max_images=most, **fields)
+def capped(most: int, paid: bool = True) -> Rules:
+    return rules(vision=False, max_images=most, paid=paid)
 
 
 def test_of_many_images_the_newest_are_looked_at_and_older_ones_only_remembered() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import Limits, WireName
-from sightline.profiles.lookup import by_address, owner, profile
+from sightline.profiles.lookup import by_address, profile
 from sightline.profiles.names import bare, matches
 from sightline.profiles.preset import MIB
 from sightline.profiles.presets import PRESETS
@@ -217,23 +217,6 @@ def test_the_fifteenth_image_makes_a_crowd_at_deepseek_and_the_twenty_first_at_a
 )
 def test_an_address_is_recognised_by_its_host_and_its_path(url: str, name: str) -> None:
     assert by_address(url) == name
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("claude-opus-5-5-20260801", "anthropic"),
-        ("gpt-5.5", "openai"),
-        ("o3", "openai"),
-        ("GLM-5.3", "zai"),
-        ("kimi-k2.6", "moonshot"),
-        ("kimi-for-coding", "kimi-coding"),
-        ("MiniMax-M3", "minimax"),
-        ("llama-3.3-70b", ""),
-    ],
-)
-def test_a_name_belongs_to_its_maker(model: str, name: str) -> None:
-    assert owner(model) == name
 
 
 @pytest.mark.parametrize(

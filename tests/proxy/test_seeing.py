@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from tests.proxy.asking import WIRES, ask_chat, ask_messages, image_block, pasted_message, read_chat, text
+from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -79,6 +80,18 @@ def test_a_limit_that_only_the_upstream_knew_is_learnt_from_its_rejection(tmp_pa
         for requests in (2, 3):  # rejected and repaired the first time, known the second
             assert describe_quadrants(COLOURS) in ask_messages(proxy.url, "claude-x", heavy)
             assert len(provider.exchanges) == requests
+
+
+@requirement("recover.names")
+def test_a_repaired_retry_does_not_carry_the_name_of_the_request_it_replaces(tmp_path: Path) -> None:
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(too_wide(COLOURS))}).encode()
+    named = [("idempotency-key", "one"), ("x-client-request-id", "two"), ("x-session-id", "three")]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert exchange(proxy.url, "/v1/messages", body, headers=named).status == 200
+        first, second = provider.exchanges
+    for name in ("idempotency-key", "x-client-request-id"):
+        assert (len(first.header(name)), len(second.header(name))) == (1, 0)
+    assert second.header("x-session-id") == ["three"]
 
 
 @requirement("fit.crowd")

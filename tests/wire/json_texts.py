@@ -131,7 +131,9 @@ numbers = st.sampled_from(
 )
 leaves = st.one_of(strings, numbers, st.sampled_from(["true", "false", "null"])).map(Leaf)
 # Short keys repeat, and one of them is written in two ways.
-keys = st.one_of(st.sampled_from(['"a"', '"b"', r'"\u0061"', '"messages"', '""']), st.lists(words, max_size=2).map(_quoted))
+keys = st.one_of(
+    st.sampled_from(['"a"', '"b"', r'"\u0061"', '"messages"', '""']), st.lists(words, max_size=2).map(_quoted)
+)
 
 
 def _lists(inside: st.SearchStrategy[Text]) -> st.SearchStrategy[Text]:

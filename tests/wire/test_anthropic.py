@@ -178,7 +178,7 @@ def test_a_result_keeps_its_own_fields_when_its_image_is_told() -> None:
 
 def test_many_images_meet_their_own_fates() -> None:
     conversation = body(user(block("MQ=="), block(LONG)), user(result("t", block("Mg=="), block("Mw=="))))
-    fates = [Told("one", "eye"), Shown(), Refitted(image(b"two"), "why"), SENTENCE]
+    fates: list[Fate | None] = [Told("one", "eye"), Shown(), Refitted(image(b"two"), "why"), SENTENCE]
     assert lowered(ANTHROPIC, conversation, fates) == body(
         user(text("one"), block(LONG)),
         user(result("t", block("dHdv", "image/jpeg"), text("[not available]"))),

@@ -126,7 +126,7 @@ def test_an_escape_beside_base64_is_not_taken_for_base64(escape: str, place: str
         "inside": payload[:9_000] + escape + payload[9_000:],
         "after": payload + escape,
     }[place]
-    body = '{"model": "m", "content": "%s"}' % raw
+    body = f'{{"model": "m", "content": "{raw}"}}'
     document = lifted(body)
     assert [bytes(document.text_of(each)) for each in strings(document.tree)][3] == json.loads(body)["content"].encode()
     assert spliced(document, [Replace(("model",), "n")]).decode() == body.replace('"m"', '"n"')
@@ -151,7 +151,8 @@ def test_spans_move_with_an_edit_that_carries_their_placeholders() -> None:
 
 
 def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
-    body = '{%s"n": [%s, "%s"], "m": "é"}' % (" " * (STRIDE - 100), "1" * 300, base64_like(9_000))
+    number = " " * (STRIDE - 100) + "1" * 300  # where the search looks first
+    body = f'{{"n": [{number}, "{base64_like(9_000)}"], "m": "é"}}'
     assert spliced(lifted(body), [Replace(("m",), "e")]).decode() == body.replace("é", "e")
 
 

@@ -77,7 +77,8 @@ def test_one_byte_at_a_time(wire: Wire, stream: bytes) -> None:
 def test_a_client_that_waits_is_kept_alive_until_the_upstream_speaks(wire: Wire, stream: bytes) -> None:
     alive = wire.voice.alive
     book = Playbook(wire.voice) >> Stalled() << alive >> Stalled() << alive
-    book >> Chunk(stream[:10]) << stream[:10] >> Stalled() << b"" >> Chunk(stream[10:]) << stream[10:] >> Stalled() << b""
+    book >> Chunk(stream[:10]) << stream[:10] >> Stalled() << b""
+    book >> Chunk(stream[10:]) << stream[10:] >> Stalled() << b""
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def from_call(call: str, name: str = "read") -> dict[str, Json]:
             id="a data URL with parameters",
         ),
         pytest.param({"type": "image_url", "image_url": {"url": f"data:;base64,{SMALL}"}}, png(mime=""), id="no type"),
-        pytest.param({"type": "image_url", "image_url": {"url": "https://a/b?c,d"}}, Link("https://a/b?c,d"), id="link"),
+        pytest.param(
+            {"type": "image_url", "image_url": {"url": "https://a/b?c,d"}}, Link("https://a/b?c,d"), id="link"
+        ),
         pytest.param({"type": "image_url", "image_url": {"file_id": "file-1"}}, Opaque("file-1"), id="file"),
     ],
 )
@@ -94,7 +96,9 @@ def test_arguments_that_nobody_can_read_name_no_file(arguments: Json) -> None:
         pytest.param(body(user({"type": "image_url", "image_url": {"url": 7}})), id="an address of no kind"),
         pytest.param(body({"role": "assistant", "content": [part()]}), id="an image that the model made"),
         pytest.param(body({"role": "assistant", "content": None, "tool_calls": [None, 3]}), id="calls that are none"),
-        pytest.param(body(calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": "text"}), id="a text result"),
+        pytest.param(
+            body(calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": "text"}), id="a text result"
+        ),
         pytest.param(body(calling("c1"), tool("c1", text("read"), None)), id="a null part in a tool message"),
     ],
 )
@@ -118,9 +122,7 @@ def test_each_fate_is_written_in_the_place_of_the_image(fate: Fate | None, after
     for size in (SMALL, LONG):
         expected = json.loads(json.dumps(after).replace(SMALL, size))
         conversation = body(user(text("a"), part(size), text("b")), temperature=0.5)
-        assert lowered(OPENAI_CHAT, conversation, [fate]) == body(
-            user(text("a"), expected, text("b")), temperature=0.5
-        )
+        assert lowered(OPENAI_CHAT, conversation, [fate]) == body(user(text("a"), expected, text("b")), temperature=0.5)
 
 
 @pytest.mark.parametrize("fate", [Shown("image/webp"), Refitted(image(b"jpeg"), "too large")])
@@ -200,7 +202,7 @@ def test_several_images_of_one_result_leave_one_marker_after_the_kept_text() -> 
 
 def test_told_and_refused_images_stay_where_they_stood_while_others_move() -> None:
     conversation = body(calling("c1"), tool("c1", part("MQ=="), part("Mg=="), part("Mw==")))
-    fates = [Told("one", "eye"), Refitted(image(b"two"), "why"), SENTENCE]
+    fates: list[Fate | None] = [Told("one", "eye"), Refitted(image(b"two"), "why"), SENTENCE]
     assert lowered(OPENAI_CHAT, conversation, fates) == body(
         calling("c1"),
         tool("c1", text("one"), text("[not available]"), text(MARKER)),

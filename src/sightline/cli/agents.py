@@ -43,7 +43,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "codex",
             "Codex",
-            point="nothing to gain yet: it speaks Responses, which passes through unchanged so far",
+            point="codex -c openai_base_url=$P/v1  # passes unchanged so far",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
             '{name="Sightline",base_url="$P/v1",wire_api="responses",requires_openai_auth=true}\'',
             file="~/.codex/config.toml",
@@ -96,7 +96,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "gemini",
             "Gemini CLI",
-            point="nothing to gain yet: it speaks Gemini, which passes through unchanged so far",
+            point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini  # passes unchanged so far",
             once="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             file="~/.gemini/.env",
             lines="GOOGLE_GEMINI_BASE_URL=$P/u/gemini",

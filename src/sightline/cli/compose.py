@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
-from sightline.engine import Engine, Options
+from sightline.engine import Engine, Options, known_profile
 from sightline.model.ports import Record
-from sightline.model.profile import Api, WireName
+from sightline.model.profile import Api, Profile, WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
@@ -77,6 +77,10 @@ def parts(settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str
         auto=settings.seer == "auto",
     )
     return Parts(settings, record, dialler, found, seers, Engine(record, seers.of, options))
+
+
+def profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:
+    return known_profile(record, upstream, wire, model, _overrides(settings))
 
 
 def proxy(whole: Parts, say: Callable[[Receipt], None] = lambda receipt: None, patience: float = 10.0) -> Proxy:

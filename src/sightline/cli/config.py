@@ -15,20 +15,23 @@ from sightline.settings import KEYS, Settings, find, load
 
 EXAMPLE = """  sightline config show
   sightline config set mode always
+  sightline config model deepseek/deepseek-v4-pro
   sightline config forget deepseek/deepseek-v4-pro"""
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="show|get|set|forget", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="show|get|set|model|forget", required=True)
     show = actions.add_parser("show", help="every setting and what was learnt about models")
     get = actions.add_parser("get", help="one setting")
     get.add_argument("key", metavar="KEY")
     put = actions.add_parser("set", help="change one setting in the file")
     put.add_argument("key", metavar="KEY")
     put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
+    model = actions.add_parser("model", help="what is known of a model, and the rule that decided it")
+    model.add_argument("model", metavar="UPSTREAM/MODEL")
     forget = actions.add_parser("forget", help="forget what a model's rejections have taught")
     forget.add_argument("model", metavar="UPSTREAM/MODEL")
-    for action in (show, get, put, forget):
+    for action in (show, get, put, model, forget):
         add_json(action)
 
 
@@ -42,6 +45,8 @@ def run(args: Namespace) -> int:
             return _get(settings, args.key, as_json=args.json)
         case "set":
             return _set(settings, args.key, args.value, as_json=args.json)
+        case "model":
+            return _model(settings, args.model, as_json=args.json)
         case _:
             return _forget(settings, args.model, as_json=args.json)
 
@@ -88,10 +93,44 @@ def _set(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     return answer(found, [f"{name} is {_text(shown)} in {settings.file}"], as_json=as_json)
 
 
-def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
+def _model(settings: Settings, name: str, *, as_json: bool) -> int:
+    from sightline.cli import compose
+    from sightline.wire import WIRES
+
+    split = _split(name)
+    if isinstance(split, Refusal):
+        return refused(split)
+    found = compose.directory(settings)
+    if isinstance(found, Refusal):
+        return refused(found)
+    upstream = found.named.get(split[0])
+    if upstream is None:
+        known = ", ".join(sorted(found.named))
+        return refused(Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}"))
+    with opened(settings) as record:
+        seen = {wire.name: compose.profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
+    said: dict[str, Json] = {
+        wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
+    }
+    lines = (f"{wire:<12} {_SIGHT[each.vision]}: {each.why}" for wire, each in seen.items())
+    return answer({"model": name, "wires": said}, lines, as_json=as_json)
+
+
+_SIGHT = {True: "sees", False: "is blind", None: "is taken as seeing until it refuses an image"}
+
+
+def _split(name: str) -> tuple[str, str] | Refusal:
     upstream, slash, model = name.partition("/")
     if not (upstream and slash and model):
-        return refused(Refusal("invalid_input", f"{name!r} names no model", "write UPSTREAM/MODEL"))
+        return Refusal("invalid_input", f"{name!r} names no model", "write UPSTREAM/MODEL")
+    return upstream, model
+
+
+def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
+    split = _split(name)
+    if isinstance(split, Refusal):
+        return refused(split)
+    upstream, model = split
     with opened(settings) as record:
         known = record.forget_lesson(upstream, model)
     if not known:

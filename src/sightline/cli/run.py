@@ -72,24 +72,31 @@ def _agent(started: Launch) -> int | Refusal:
     """Its exit code. The terminal sends an interrupt to it as well as to us: it alone decides what that means."""
     if started.note:
         say(started.note)
-    former = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    # A function, because what is ignored would be ignored by the agent too.
-    signal.signal(signal.SIGINT, lambda signum, frame: None)
-    try:
-        agent = subprocess.Popen(started.argv, env=dict(started.env))
-    except OSError as trouble:
-        return Refusal("not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}")
-    else:
+    agent: subprocess.Popen[bytes] | None = None
+    early: list[int] = []  # what came before there was somebody to pass it on to
 
-        def pass_on(signum: int, frame: FrameType | None) -> None:
+    def pass_on(signum: int, frame: FrameType | None) -> None:
+        if agent is None:
+            early.append(signum)
+        else:
             agent.send_signal(signum)
 
-        signal.signal(signal.SIGTERM, pass_on)
+    # Not SIG_IGN: what is ignored here, the agent would ignore too.
+    former = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda signum, frame: None),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
+    try:
+        agent = subprocess.Popen(started.argv, env=dict(started.env))
+        for signum in early:
+            agent.send_signal(signum)
         code = agent.wait()
-        return code if code >= 0 else 128 - code
+    except OSError as trouble:
+        return Refusal("not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}")
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
+    return code if code >= 0 else 128 - code
 
 
 def _text_of(path: Path) -> str | None:

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -41,24 +41,26 @@ class Dialler:
         `headers` hold neither host nor the body's framing, except `transfer-encoding` for a body of unknown
         length, whose pieces must then be framed already.
         """
-        where = urlsplit(url)
+        where = _parted(url)
+        if isinstance(where, Refusal):
+            return where
         try:
             verb = method.encode("ascii")
             head = _head(verb, where, headers, body)
-            if (kept := self._rested(where)) is not None:
+            # A kept connection may be closed just as it is taken up, so only what can be sent twice goes there.
+            if isinstance(body, Sequence) and (kept := self._rested(where)) is not None:
                 try:
                     return await _sent(kept, verb, head, body)
                 except Cut:
-                    # A kept connection may have been closed just as it was taken up: nothing was heard on it.
-                    if kept.heard or not isinstance(body, list | tuple):
+                    if kept.heard:
                         raise
             return await _sent(await self._dial(where), verb, head, body)
-        except (Cut, OSError, ValueError, ssl.SSLError, asyncio.IncompleteReadError) as error:
-            return Refusal("unavailable", f"{where.netloc} did not answer: {_plain(error)}")
+        except (Cut, OSError, ValueError) as error:
+            return Refusal("unavailable", f"{_host(where)} did not answer: {_plain(error)}")
 
     def rest(self, exchange: Exchange, url: str) -> None:
         """Keep a connection for the next request, if its answer was read to the end."""
-        if exchange.whole and exchange.reusable and not exchange.closed:
+        if exchange.reusable:
             exchange.rested_at = asyncio.get_running_loop().time()
             self._resting[_origin(urlsplit(url))].append(exchange)
         else:
@@ -79,7 +81,7 @@ class Dialler:
                 finally:
                     self.rest(exchange, url)
         except (TimeoutError, Cut):
-            return Refusal("unavailable", f"{urlsplit(url).netloc} did not answer to the end")
+            return Refusal("unavailable", f"{_host(urlsplit(url))} did not answer to the end")
         named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.headers]
         return Reply(exchange.status, named, text)
 
@@ -109,7 +111,7 @@ class Dialler:
                 name = host if secured else None
                 _, made = await loop.create_connection(Exchange, host, port, ssl=secured, server_hostname=name)
                 return made
-            return await _tunnel(loop, urlsplit(proxy), host, port, secured)
+            return await _tunnel(loop, urlsplit(proxy), f"[{host}]" if ":" in host else host, port, secured)
 
 
 async def _sent(exchange: Exchange, verb: bytes, head: bytes, body: Body) -> Exchange:
@@ -124,17 +126,31 @@ async def _sent(exchange: Exchange, verb: bytes, head: bytes, body: Body) -> Exc
 _PORTS = {"http": 80, "https": 443}
 
 
+def _parted(url: str) -> SplitResult | Refusal:
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in _PORTS and parts.hostname:
+            return parts
+    except ValueError:
+        pass
+    return Refusal("invalid_input", "the upstream's address is no http:// or https:// address")
+
+
+def _host(where: SplitResult) -> str:
+    """Without the login that an address may hold."""
+    return where.netloc.rpartition("@")[2]
+
+
 def _origin(where: SplitResult) -> tuple[str, str]:
     return where.scheme, where.netloc
 
 
 def _head(method: bytes, where: SplitResult, headers: Iterable[Header], body: Body) -> bytes:
     path = (where.path or "/") + (f"?{where.query}" if where.query else "")
-    host = where.netloc.rpartition("@")[2]
-    lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), host.encode("ascii"))]
+    lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), _host(where).encode("ascii"))]
     lines += [b"%b: %b\r\n" % header for header in headers]
-    if isinstance(body, list | tuple) and (body or method in (b"POST", b"PUT", b"PATCH")):
-        lines.append(b"content-length: %d\r\n" % sum(map(len, body)))
+    if isinstance(body, Sequence) and ((length := sum(map(len, body))) or method in (b"POST", b"PUT", b"PATCH")):
+        lines.append(b"content-length: %d\r\n" % length)
     return b"".join((*lines, b"\r\n"))
 
 
@@ -150,41 +166,19 @@ async def _tunnel(
     loop: asyncio.AbstractEventLoop, proxy: SplitResult, host: str, port: int, secured: ssl.SSLContext | None
 ) -> Exchange:
     """A connection through a proxy, which sees the name of the host and nothing more."""
-    reader, writer = await asyncio.open_connection(proxy.hostname or "", proxy.port or _PORTS[proxy.scheme])
-    try:
-        return await _tunnelled(loop, reader, writer, proxy, host, port, secured)
-    except BaseException:
-        writer.transport.abort()
-        raise
-
-
-async def _tunnelled(
-    loop: asyncio.AbstractEventLoop,
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    proxy: SplitResult,
-    host: str,
-    port: int,
-    secured: ssl.SSLContext | None,
-) -> Exchange:
-    name = f"[{host}]" if ":" in host else host
-    request = f"CONNECT {name}:{port} HTTP/1.1\r\nhost: {name}:{port}\r\n"
+    head = f"CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n"
     if proxy.username is not None:
         pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-        request += f"proxy-authorization: Basic {b64encode(pair.encode()).decode()}\r\n"
-    writer.write(f"{request}\r\n".encode("latin-1"))
-    answer = await reader.readuntil(b"\r\n\r\n")
-    if answer.split(b" ", 2)[1:2] != [b"200"]:
-        raise Cut("the proxy of the environment refused the connection")
-    exchange = Exchange()
-    transport: asyncio.BaseTransport | None = writer.transport
-    if secured is not None:
-        transport = await loop.start_tls(writer.transport, exchange, secured, server_hostname=host)
-    else:
-        writer.transport.set_protocol(exchange)
-    assert transport is not None
-    exchange.connection_made(transport)
-    return exchange
+        head += f"proxy-authorization: Basic {b64encode(pair.encode()).decode()}\r\n"
+    _, made = await loop.create_connection(Exchange, proxy.hostname or "", proxy.port or _PORTS.get(proxy.scheme, 80))
+    await _sent(made, b"CONNECT", f"{head}\r\n".encode("latin-1"), ())
+    try:
+        if made.status != 200:
+            raise Cut("the proxy of the environment refused the connection")
+        return made if secured is None else await made.secured(secured, host.strip("[]"))
+    except BaseException:
+        made.close()
+        raise
 
 
 def _plain(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
@@ -25,21 +26,21 @@ class Exchange(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.closed = False
-        self.reused = False
         self.rested_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._room = asyncio.Event()
         self._room.set()
-        self._begin(bodiless=False)
+        self._begin(b"", ())
 
-    def _begin(self, bodiless: bool) -> None:
+    def _begin(self, method: bytes, body: Body) -> None:
         self.status = 0
         self.headers: list[Header] = []
         self.heard = False  # a byte of the answer has come
         self.whole = False
-        self.reusable = False
-        self._bodiless = bodiless
+        self._lasting = False  # the upstream takes another request on this connection
+        self._asked = isinstance(body, Sequence)  # the question is written to its end
+        self._bodiless = method in (b"HEAD", b"CONNECT")
         self._head = False
         self._framed = False  # the answer says where it ends
         self._broken: str | None = None
@@ -51,7 +52,7 @@ class Exchange(asyncio.Protocol):
 
     async def send(self, method: bytes, head: bytes, body: Body) -> None:
         """Write a request and wait for the head of its answer; `Cut` when none comes."""
-        self._begin(bodiless=method == b"HEAD")
+        self._begin(method, body)
         if isinstance(body, Sequence):
             if sum(map(len, body)) < _JOINED:
                 self._transport.write(b"".join((head, *body)))
@@ -93,11 +94,24 @@ class Exchange(asyncio.Protocol):
         """The answer is whole and has been read to its end."""
         return self.whole and not self._pieces
 
+    @property
+    def reusable(self) -> bool:
+        """May another request follow? Not while an answer is unread, or bytes of a question are owed."""
+        return self.drained and self._lasting and self._asked and not self._transport.get_write_buffer_size()
+
     def header(self, name: bytes) -> bytes:
         return next((value for key, value in self.headers if key == name), b"")
 
     def close(self) -> None:
         self._transport.abort()
+
+    async def secured(self, context: ssl.SSLContext, host: str) -> Exchange:
+        """The same connection, with TLS on it from here on."""
+        inner = Exchange()
+        transport = await self._loop.start_tls(self._transport, inner, context, server_hostname=host)
+        assert transport is not None
+        inner.connection_made(transport)
+        return inner
 
     async def _pour(self, body: AsyncIterator[bytes]) -> None:
         async for piece in body:
@@ -105,6 +119,7 @@ class Exchange(asyncio.Protocol):
                 return
             self._transport.write(piece)
             await self._room.wait()
+        self._asked = True
 
     async def _wait(self) -> None:
         if self._broken is not None:
@@ -128,14 +143,16 @@ class Exchange(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.whole:  # words after the last word: this connection cannot be trusted with another request
-            self.reusable = False
+            self._lasting = False
             self.close()
             return
         self.heard = True
+        self._room.set()  # whoever waits to write learns that there is an answer already
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._broken = "the answer is not HTTP"
+            self._lasting = False
             self.close()
         self._wake()
 
@@ -147,13 +164,17 @@ class Exchange(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        self.reusable = False
+        self._lasting = False
         if self._head and not self._framed and exc is None and self._broken is None:
             self.whole = True  # an answer without a length ends with its connection
         self._room.set()
         self._wake()
 
     # What the parser says.
+
+    def on_message_begin(self) -> None:
+        if self.whole:  # … and these came along with it
+            raise Cut("the answer goes on after its end")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -169,6 +190,8 @@ class Exchange(asyncio.Protocol):
         self.whole = self._bodiless  # what the parser takes for the body of a HEAD never comes
 
     def on_body(self, body: bytes) -> None:
+        if self._bodiless:
+            return
         self._pieces.append(body)
         self._unread += len(body)
         if self._unread > _UNREAD:
@@ -180,4 +203,4 @@ class Exchange(asyncio.Protocol):
             self._framed = False
             return
         self.whole = True
-        self.reusable = self._parser.should_keep_alive() and not self._bodiless
+        self._lasting = self._parser.should_keep_alive() and not self._bodiless

@@ -1,6 +1,6 @@
 """The driver of the pure middle: all that waits, reads a clock or touches the outside world stands here."""
 
-from sightline.engine.driver import Engine, Prepared, Reading
+from sightline.engine.driver import Engine, Prepared, Reading, known_profile
 from sightline.engine.options import Options, SeersOf
 
-__all__ = ["Engine", "Options", "Prepared", "Reading", "SeersOf"]
+__all__ = ["Engine", "Options", "Prepared", "Reading", "SeersOf", "known_profile"]

@@ -86,15 +86,11 @@ class Engine:
             return None
         return Reading(wire, document, wire.read(document.tree, document.text_of))
 
-    def profile(self, upstream: Upstream, wire: WireName, model: str) -> Profile:
-        """What is known of a model: the user's word, the table, and what the upstream itself has said."""
-        known = lookup.profile(upstream.preset, wire, model, self._options.overrides, name=upstream.name)
-        learnt = self._record.lesson(upstream.name, model)
-        return known if learnt is None else known.learnt(learnt)
-
     async def prepare(self, reading: Reading, visitor: Visitor, paid: bool = True) -> Prepared:
         rules = Rules(
-            profile=self.profile(visitor.upstream, visitor.wire, reading.scene.model),
+            profile=known_profile(
+                self._record, visitor.upstream, visitor.wire, reading.scene.model, self._options.overrides
+            ),
             mode=self._options.mode,
             max_images=self._options.max_images,
             paid=paid,
@@ -154,15 +150,18 @@ class Engine:
             else:
                 flights[need] = self._flight(need, visitor, rules)
         if flights:
-            await asyncio.wait(set(flights.values()), timeout=self._options.patience)
+            # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
+            patience = self._options.patience if any(isinstance(need, Look) for need in flights) else None
+            await asyncio.wait(set(flights.values()), timeout=patience)
         for need, flight in flights.items():
             answers[need] = flight.result() if flight.done() else PENDING
         return answers
 
     def _flight(self, need: Need, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
         """One task for one question, however many requests ask it at the same time."""
-        whose = (visitor.scope, visitor.upstream.name, rules.profile.model) if isinstance(need, Look) else ()
-        key = (need, *whose)
+        key: Hashable = need
+        if isinstance(need, Look):  # an agent's side requests ask for other models, but for the same eyes
+            key = (need, visitor.scope, visitor.upstream.name, visitor.wire, rules.profile.sibling)
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.create_task(self._answer(need, visitor, rules))
@@ -191,6 +190,15 @@ class Engine:
             return frozenset()
         keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, Inline))
         return frozenset(key for key in keys if (visitor.upstream.name, key) in self._poison)
+
+
+def known_profile(
+    record: Record, upstream: Upstream, wire: WireName, model: str, overrides: Sequence[tuple[str, bool]]
+) -> Profile:
+    """What is known of a model: the user's word, the table, and what the upstream itself has said."""
+    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name)
+    learnt = record.lesson(upstream.name, model)
+    return known if learnt is None else known.learnt(learnt)
 
 
 def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:

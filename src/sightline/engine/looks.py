@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from sightline.engine.eyes import Eyes
 from sightline.engine.options import Options, SeersOf
+from sightline.engine.shelf import Shelf
 from sightline.model.facts import Description, Look
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
@@ -19,6 +20,7 @@ from sightline.passes.fit import target
 from sightline.sources.inline import decode
 
 _AT_ONCE = 4
+_DIGESTS = 4096
 _FAILURE_SECONDS = 120.0  # clients repeat a failed request dozens of times: a repeat must not look again
 
 PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
@@ -41,33 +43,36 @@ class Looks:
         self._seers = seers
         self._options = options
         self._eyes = eyes
+        self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
         self._failed: dict[tuple[str, str], tuple[float, Refusal]] = {}
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
     async def look(self, need: Look, visitor: Visitor, profile: Profile) -> Description | Refusal:
-        image = self._opened(need)
+        if not isinstance(need.image, Inline):
+            return _NOT_HERE
+        seers = await self._seers(visitor, profile)
+        if known := self._remembered(seers, self._digests.get(need.image.key), visitor):
+            return known
+        image = self._opened(need.image)
         if isinstance(image, Refusal):
             return image
-        seers = await self._seers(visitor, profile)
-        known = self._remembered(seers, image, visitor)
-        if known is not None:
+        if known := self._remembered(seers, image.sha256, visitor):
             return known
         return PENDING if need.remembered_only else await self._asked(seers, image, visitor)
 
-    def _opened(self, need: Look) -> Image | Refusal:
-        if not isinstance(need.image, Inline):
-            return _NOT_HERE
-        seen = self._eyes.probe(need.image)
-        data = decode(need.image.text)
+    def _opened(self, inline: Inline) -> Image | Refusal:
+        seen = self._eyes.probe(inline)
         if isinstance(seen, Refusal):
             return seen
+        data = decode(inline.text)
         if isinstance(data, Refusal):
             return data
-        return Image(sha256(data).hexdigest(), seen.mime, seen.size, data)
+        digest = self._digests.put(inline.key, sha256(data).hexdigest())
+        return Image(digest, seen.mime, seen.size, data)
 
-    def _remembered(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | None:
-        names = [seer.name for seer in seers if not isinstance(seer, Refusal)]
-        found = (self._record.description(visitor.scope, image.sha256, name, self._options.prompt) for name in names)
+    def _remembered(self, seers: Sequence[Seer | Refusal], digest: str | None, visitor: Visitor) -> Description | None:
+        names = [seer.name for seer in seers if not isinstance(seer, Refusal)] if digest else []
+        found = (self._record.description(visitor.scope, digest or "", name, self._options.prompt) for name in names)
         return next((each for each in found if each is not None), None)
 
     async def _asked(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | Refusal:
@@ -85,7 +90,8 @@ class Looks:
                 self._record.keep_description(visitor.scope, outcome, self._options.prompt)
                 return outcome
             failure = outcome
-        self._failed[key] = now + _FAILURE_SECONDS, failure
+        if any(not isinstance(seer, Refusal) for seer in seers):  # that nobody may be asked can change at any moment
+            self._failed[key] = now + _FAILURE_SECONDS, failure
         return failure
 
     async def _one(self, seer: Seer, image: Image) -> Description | Refusal:

@@ -43,7 +43,6 @@ ANTHROPIC = Preset(
         CachePrice("claude-sonnet-5-5*", 1.25, 0.05),
         CachePrice("*", 1.25, 0.1),
     ),
-    owns=("claude-*",),
 )
 
 OPENAI = Preset(
@@ -67,7 +66,6 @@ OPENAI = Preset(
         CachePrice("gpt-4o*", 1, 0.5),
         CachePrice("*", 1, 0.25),
     ),
-    owns=("gpt-*", "o1*", "o3*", "o4*", "chatgpt-*", "chat-latest", "codex-*"),
 )
 
 CHATGPT = Preset(
@@ -92,7 +90,6 @@ GEMINI = Preset(
     sibling="gemini-3.8-flash",
     limits=_GEMINI_LIMITS,
     cache=(CachePrice("gemini-4-argon*", 1, 0.05), CachePrice("*", 1, 0.1)),
-    owns=("gemini-*", "gemma-*"),
 )
 
 XAI = Preset(
@@ -104,6 +101,5 @@ XAI = Preset(
     sibling="grok-4.3",
     limits=_XAI_LIMITS,
     cache=(CachePrice("grok-4.6*", 1, 0.25), CachePrice("grok-4.7*", 1, 0.25), CachePrice("*", 1, 0.16)),
-    owns=("grok-*",),
     quirks=frozenset({"reset_store"}),
 )

@@ -59,12 +59,6 @@ def by_address(url: str) -> str:
     return max(found, key=lambda each: each[0])[1] if found else ""
 
 
-def owner(model: str) -> str:
-    """The name of the preset whose own models are called so, or nothing."""
-    owners = (preset.name for preset in PRESETS.values() if any(matches(own, model) for own in preset.owns))
-    return next(owners, "")
-
-
 def _row(preset: Preset, wire: WireName, model: str) -> Row:
     rows = (row for row in preset.rows if not row.wires or wire in row.wires)
     return next((row for row in rows if matches(row.pattern, model)), _NO_RULE)

@@ -57,7 +57,6 @@ DEEPSEEK = Preset(
         CachePrice("claude-opus*", 1, 0.033),
         CachePrice("*", 1, 0.02),
     ),
-    owns=("deepseek-*",),
 )
 
 _GLM_EYES = seeing("glm-5.3-flash*", "glm-5v*", "glm-4.6v*", "glm-4.5v*", "glm-4v*")
@@ -83,7 +82,6 @@ ZAI = Preset(
         CachePrice("glm-4*", 1, 0.183),
         CachePrice("*", 1, 0.186),
     ),
-    owns=("glm-*",),
     quirks=frozenset({"bearer_only"}),
 )
 
@@ -104,7 +102,6 @@ ZAI_CODING = replace(
     ),
     tool_images={"openai_responses": "hoist"},  # an image inside function_call_output stays unseen there
     cache=(),  # a quota, not a price
-    owns=(),
 )
 
 MOONSHOT = Preset(
@@ -126,7 +123,6 @@ MOONSHOT = Preset(
         CachePrice("kimi-k2.7-code*", 1, 0.2),
         CachePrice("*", 1, 0.17),
     ),
-    owns=("kimi-k*", "moonshot-*"),
 )
 
 KIMI_CODING = Preset(
@@ -140,7 +136,6 @@ KIMI_CODING = Preset(
         *blind("kimi-k2-*"),
     ),
     sibling="kimi-for-coding",
-    owns=("kimi-for-coding*",),
     quirks=frozenset({"gated_user_agent"}),
 )
 
@@ -160,7 +155,6 @@ MINIMAX = Preset(
         CachePrice("minimax-m2.7*", 1, 0.2),
         CachePrice("*", 1, 0.1),
     ),
-    owns=("minimax-*",),
     quirks=frozenset({"strip_think"}),
 )
 
@@ -195,7 +189,6 @@ DASHSCOPE = Preset(
         CachePrice("qwen3.8-max*", 1.25, 0.125),
         CachePrice("*", 1.25, 0.1),
     ),
-    owns=("qwen*", "qwq*", "qvq*"),
 )
 
 DASHSCOPE_CODING = replace(
@@ -209,7 +202,6 @@ DASHSCOPE_CODING = replace(
     keys=("ALIBABA_CODING_PLAN_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
     sibling="qwen3.6-plus",  # the plan has no qwen3.8-flash
     cache=(),
-    owns=(),
 )
 
 MISTRAL = Preset(
@@ -227,6 +219,5 @@ MISTRAL = Preset(
     sibling="mistral-small-latest",
     limits=_MISTRAL_LIMITS,
     cache=(CachePrice("*", 1, 0.1),),
-    owns=("mistral-*", "ministral-*", "magistral-*", "codestral*", "devstral*", "pixtral*", "voxtral*"),
     quirks=frozenset({"no_user_after_tool"}),
 )

@@ -58,7 +58,6 @@ class Preset:
     limits: Limits = field(default_factory=Limits)
     tool_images: Mapping[Api, ToolImages] = field(default_factory=dict)  # where it departs from the wire
     cache: tuple[CachePrice, ...] = ()
-    owns: tuple[str, ...] = ()  # names that mean this upstream's models wherever they are its to give
     quirks: frozenset[Quirk] = frozenset()
 
     def carries_tool_images(self, wire: Api) -> ToolImages:

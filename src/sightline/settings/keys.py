@@ -132,7 +132,7 @@ KEYS: tuple[Key, ...] = (
     Key("modelId", "", _TEXT, "the model that looks, by its name at that provider"),
     Key("systemPrompt", "", _TEXT, "instructions for the model that looks; empty: Sightline's own"),
     Key("includeContext", default=True, kind=_FLAG,
-        meaning="whether the model that looks is told what the conversation is about"),
+        meaning="kept for older files; so far every description is made without the conversation"),
     Key("model", "", _TEXT,
         "provider/model in one; in the environment it comes before provider and modelId"),
     Key("apiKey", "", _TEXT, "the key for the model that looks, where no usual variable holds it"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
-from sightline.surfaces.proxy.headers import Request, credential_of, lent, onward, unwelcome
+from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Directory, Route, route
@@ -72,6 +72,9 @@ class Proxy:
                 await self._serve(request, way, body, reply)
         except Gone:
             pass
+        except Exception:  # the outermost edge: the client is told in its own words
+            log.exception("a request could not be served")
+            await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = self._read(request, way, body)
@@ -79,7 +82,7 @@ class Proxy:
             work = self._attended(request, way, body, reading)
         else:
             parts: Body = [body.data] if isinstance(body, Held) else body.pieces
-            work = self._forward(request, way, parts, packed=True)
+            work = self._forward(request, way, parts)
         outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream)
         if isinstance(outcome, Refusal):
             await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
@@ -107,7 +110,7 @@ class Proxy:
         visitor = self._visitor(request, way)
         prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.counts))
         if prepared is None:
-            return await self._forward(request, way, [body.data], packed=True)
+            return await self._forward(request, way, [body.data])
         exchange = await self._prepared_sent(request, way, body, prepared)
         if isinstance(exchange, Refusal) or exchange.status < 400:
             return exchange
@@ -134,15 +137,15 @@ class Proxy:
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         self._say(prepared.receipt)
-        if prepared.edited:
-            return await self._forward(request, way, prepared.body, packed=False, readable=True)
-        return await self._forward(request, way, [body.data], packed=True, readable=True)
+        changes = Changes(unpacked=prepared.edited, read=True, repeated=prepared.taught is not None)
+        parts: Body = prepared.body if prepared.edited else [body.data]
+        return await self._forward(request, way, parts, changes)
 
     async def _forward(
-        self, request: Request, way: Route, body: Body, packed: bool, readable: bool = False
+        self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED
     ) -> Exchange | Refusal:
-        """`packed`: the body still has its content-encoding. `readable`: we may have to read the answer."""
-        return await self._dialler.send(request.method, way.url, onward(request, way, body, packed, readable), body)
+        headers = onward(request, way, changes, framed=not isinstance(body, Sequence))
+        return await self._dialler.send(request.method, way.url, headers, body)
 
     async def _in_time(self, work: Awaitable[Exchange | Refusal], reply: Reply, stream: bool) -> Exchange | Refusal:
         if not stream:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sightline.dial import Body
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, is_loopback
 from sightline.surfaces.proxy.routes import Headers, Route
@@ -25,6 +24,7 @@ _CONNECTION = frozenset(
     }
 )
 CREDENTIALS = (b"authorization", b"x-api-key")
+_NAMES = frozenset({b"idempotency-key", b"x-idempotency-key", b"x-client-request-id", b"x-stainless-retry-count"})
 _LENT = frozenset(  # what a seer of the same upstream may use of the client's headers
     {*CREDENTIALS, b"user-agent", b"anthropic-version", b"openai-organization", b"openai-project"}
 )
@@ -55,20 +55,33 @@ def _is_here(authority: str) -> bool:
     return is_loopback(name if port.isdigit() else authority)
 
 
-def onward(request: Request, way: Route, body: Body, packed: bool, readable: bool) -> Headers:
-    named = {each.strip().lower().encode() for each in request.header(b"connection").split(",")}
-    dropped = _CONNECTION | named
-    if not packed:
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a request's headers must no longer say."""
+
+    unpacked: bool = False  # the body goes out without its content-encoding
+    read: bool = False  # we may have to read the answer, so it must not be packed
+    repeated: bool = False  # a second try of ours: not the request that the client gave a name to
+
+
+UNCHANGED = Changes()
+
+
+def onward(request: Request, way: Route, changes: Changes, framed: bool) -> Headers:
+    """The headers for the upstream; `framed`: the body comes in pieces, framed as the client framed it."""
+    dropped = _CONNECTION | {each.strip().lower().encode() for each in request.header(b"connection").split(",")}
+    if changes.unpacked:
         dropped |= {b"content-encoding"}
-    if readable:
+    if changes.read:
         dropped |= {b"accept-encoding"}
+    if changes.repeated:
+        dropped |= _NAMES
     headers = [(k, v) for k, v in _credentialed(request.headers, way) if k not in dropped]
-    if readable:
+    if changes.read:
         headers.append((b"accept-encoding", b"identity"))
-    if not isinstance(body, Sequence):
+    if framed:
         length = request.header(b"content-length")
-        framing = (b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked")
-        headers.append(framing)
+        headers.append((b"content-length", length.encode()) if length else (b"transfer-encoding", b"chunked"))
     return headers
 
 

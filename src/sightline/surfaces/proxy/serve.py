@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -34,6 +35,8 @@ class _Server(uvicorn.Server):
 
 async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lambda: None, signals: bool = True) -> None:
     """Serve until cancelled, or, with `signals`, until the process is told to stop."""
+    # What it has to say of a request, the application has said: to the client, and in our own log.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
         http="httptools",

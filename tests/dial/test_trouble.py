@@ -1,0 +1,295 @@
+"""The outbound client against upstreams that misbehave: trouble is a refusal or a cut, never a hang or a leak."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from sightline.dial import Cut, Dialler, Exchange
+from sightline.model.refusal import Refusal
+from tests.dial.test_dialler import everything, fetched, forever, saying, sent
+from tests.dial.upstream import Peer, listening, turn, until_it_rests
+
+
+async def test_a_kept_connection_that_went_stale_is_replaced_by_a_fresh_one() -> None:
+    async with listening(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")) as upstream:
+        dialler = Dialler()
+        for number in (1, 2, 3):
+            assert await fetched(dialler, upstream) == b"ok"
+            assert upstream.connections == number
+        await dialler.close()
+
+
+async def test_a_request_that_died_with_a_kept_connection_is_sent_once_more_and_not_twice() -> None:
+    async def script(peer: Peer) -> None:
+        if peer.number == 1:
+            await peer.request()
+            await peer.answer()
+        await peer.request()  # heard, and not answered
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream, body=[b"first"])
+        outcome = await dialler.send("POST", upstream.url, [], [b"second"])
+        assert outcome == Refusal("unavailable", f"localhost:{upstream.port} did not answer: the connection was closed")
+        assert [request.body for request in upstream.requests] == [b"first", b"second", b"second"]
+        assert upstream.connections == 2
+
+
+async def test_a_request_that_was_half_answered_is_not_sent_again() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer()
+        await peer.request()
+        await peer.say(b"HTTP/1.1 200 OK\r\ncont")
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream)
+        outcome = await dialler.send("POST", upstream.url, [], [b"{}"])
+        assert isinstance(outcome, Refusal)
+        assert (upstream.connections, len(upstream.requests)) == (1, 2)
+
+
+async def test_a_body_that_can_be_had_only_once_never_meets_a_kept_connection() -> None:
+    async with listening(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream)
+        exchange = await sent(dialler, "POST", upstream.url, [(b"content-length", b"4")], flowing(b"ab", b"cd"))
+        assert await everything(exchange) == b"ok"
+        assert [request.body for request in upstream.requests] == [b"{}", b"abcd"]
+        exchange.close()
+        await dialler.close()
+
+
+async def flowing(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        await turn()
+        yield part
+
+
+REFUSED = b"HTTP/1.1 413 Payload Too Large\r\ncontent-length: 3\r\n\r\nno!"
+
+
+async def test_an_answer_is_heard_also_while_the_upstream_reads_no_further() -> None:
+    written = 0
+    stuck, done = asyncio.Event(), asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await stuck.wait()
+        await peer.say(REFUSED)
+        await done.wait()  # reads no more, and leaves the connection open
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal written
+        while True:
+            written += 1
+            await turn()
+            yield bytes(100_000)
+
+    async with listening(script) as upstream:
+        work = asyncio.ensure_future(
+            sent(Dialler(), "POST", upstream.url, [(b"content-length", b"100000000000")], endless())
+        )
+        await until_it_rests(lambda: written)
+        stuck.set()
+        exchange = await work
+        assert (exchange.status, await everything(exchange)) == (413, b"no!")
+        exchange.close()
+        done.set()
+
+
+async def test_a_question_that_was_cut_short_never_shares_its_connection() -> None:
+    heard = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await peer.say(REFUSED)
+        heard.set()
+        await peer.gone()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"the beginning"
+        await heard.wait()
+        while True:
+            await turn()
+            yield b"more"
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        for number in (1, 2):
+            heard.clear()
+            exchange = await sent(dialler, "POST", upstream.url, [(b"content-length", b"1000000")], slow())
+            assert await everything(exchange) == b"no!"
+            # What was promised was never sent: the next request would be read as the rest of this one.
+            dialler.rest(exchange, upstream.url)
+            assert upstream.connections == number
+        await fetched(dialler, upstream)
+        assert upstream.connections == 3
+
+
+async def test_an_early_answer_to_a_large_body_is_heard_while_it_is_still_being_written() -> None:
+    async def script(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await peer.say(REFUSED)
+        await done.wait()
+
+    done = asyncio.Event()
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        exchange = await sent(dialler, "POST", upstream.url, [], [bytes(50_000_000)])
+        assert (exchange.status, await everything(exchange)) == (413, b"no!")
+        dialler.rest(exchange, upstream.url)
+        again = await sent(dialler, "POST", upstream.url, [], [b"{}"])
+        assert upstream.connections == 2
+        again.close()
+        done.set()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"HTTP/1.1 200", b"HTTP/1.1 200 OK\r\ncontent-len", b"HTTP/1.1 100 Continue\r\n\r\n"],
+    ids=["before it", "in its first line", "in a header", "after an interim one"],
+)
+async def test_an_answer_that_is_cut_in_its_head_is_a_refusal(said: bytes) -> None:
+    async with listening(saying(said)) as upstream:
+        outcome = await Dialler().send("POST", upstream.url, [], [b"{}"])
+        assert outcome == Refusal("unavailable", f"localhost:{upstream.port} did not answer: the connection was closed")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n64\r\nhello",
+    ],
+    ids=["in its length", "between chunks", "in a chunk"],
+)
+async def test_an_answer_that_is_cut_in_its_body_gives_what_came_and_then_says_so(said: bytes) -> None:
+    async with listening(saying(said)) as upstream:
+        dialler = Dialler()
+        exchange = await sent(dialler, "POST", upstream.url, [], [b"{}"])
+        assert await exchange.piece() == b"hello"
+        with pytest.raises(Cut, match="the connection was closed"):
+            await exchange.piece()
+        assert not exchange.drained
+        dialler.rest(exchange, upstream.url)
+        reply = await dialler.ask("GET", upstream.url, {}, b"", seconds=20)
+        assert isinstance(reply, Refusal)
+        assert upstream.connections == 2
+
+
+@pytest.mark.parametrize(
+    "said", [b"SSH-2.0-OpenSSH_9.9\r\n", b"\x15\x03\x01\x00\x02\x02\x16", b"<html>", b"HTTP/9 ?\r\n\r\n"]
+)
+async def test_an_answer_that_is_no_http_is_a_refusal(said: bytes) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(said)
+        await peer.gone()
+
+    async with listening(script) as upstream:
+        outcome = await Dialler().send("POST", upstream.url, [], [b"{}"])
+        assert outcome == Refusal("unavailable", f"localhost:{upstream.port} did not answer: the answer is not HTTP")
+
+
+async def test_garbage_after_a_good_beginning_cuts_the_answer() -> None:
+    said = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n"
+    async with listening(saying(said)) as upstream:
+        exchange = await sent(Dialler(), "GET", upstream.url)
+        assert await exchange.piece() == b"hello"
+        with pytest.raises(Cut, match="the answer is not HTTP"):
+            await exchange.piece()
+
+
+async def test_a_switch_of_protocols_is_not_followed() -> None:
+    async with listening(saying(b"HTTP/1.1 101 Switching\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n")) as upstream:
+        assert isinstance(await Dialler().send("GET", upstream.url, [], []), Refusal)
+
+
+async def test_where_nothing_listens_the_refusal_says_so() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        outcome = await Dialler().send("GET", f"http://127.0.0.1:{port}/", [], [])
+        assert isinstance(outcome, Refusal)
+        assert outcome.what.startswith(f"127.0.0.1:{port} did not answer: ")
+        assert outcome.code == "unavailable"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:99999/", "ftp://localhost/", "localhost:80/", "", "http://[::1/"])
+async def test_an_address_that_is_none_is_a_refusal(url: str) -> None:
+    assert isinstance(await Dialler().send("GET", url, [], []), Refusal)
+    assert isinstance(await Dialler().ask("GET", url, {}, b"", seconds=5), Refusal)
+
+
+async def test_a_caller_who_is_cancelled_leaves_no_connection_behind() -> None:
+    heard = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        heard.set()
+        await peer.gone()
+
+    async with listening(script) as upstream:
+        for _ in range(2):
+            heard.clear()
+            upstream.ended.clear()
+            task = asyncio.ensure_future(Dialler().send("POST", upstream.url, [], [b"{}"]))
+            await heard.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await upstream.ended.wait()
+
+
+async def test_a_caller_who_is_cancelled_while_the_body_flows_leaves_no_connection_behind() -> None:
+    begun = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.gone()
+
+    async def stuck() -> AsyncIterator[bytes]:
+        yield b"beginning"
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with listening(script) as upstream:
+        task = asyncio.ensure_future(Dialler().send("POST", upstream.url, [(b"content-length", b"99")], stuck()))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await upstream.ended.wait()
+
+
+async def test_a_body_that_fails_fails_the_request_and_closes_its_connection() -> None:
+    class Gone(Exception):
+        pass
+
+    async def failing() -> AsyncIterator[bytes]:
+        yield b"beginning"
+        raise Gone
+
+    async def script(peer: Peer) -> None:
+        await peer.gone()
+
+    async with listening(script) as upstream:
+        with pytest.raises(Gone):
+            await Dialler().send("POST", upstream.url, [(b"content-length", b"99")], failing())
+        await upstream.ended.wait()
+
+
+async def test_closing_the_client_closes_what_rests() -> None:
+    async with listening(forever) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream)
+        assert not upstream.ended.is_set()
+        await dialler.close()
+        await upstream.ended.wait()
+        assert isinstance(await dialler.send("GET", upstream.url, [], []), Exchange)  # and it may go on

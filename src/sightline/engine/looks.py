@@ -71,8 +71,10 @@ class Looks:
         return Image(digest, seen.mime, seen.size, data)
 
     def _remembered(self, seers: Sequence[Seer | Refusal], digest: str | None, visitor: Visitor) -> Description | None:
-        names = [seer.name for seer in seers if not isinstance(seer, Refusal)] if digest else []
-        found = (self._record.description(visitor.scope, digest or "", name, self._options.prompt) for name in names)
+        if digest is None:
+            return None
+        names = [seer.name for seer in seers if not isinstance(seer, Refusal)]
+        found = (self._record.description(visitor.scope, digest, name, self._options.prompt) for name in names)
         return next((each for each in found if each is not None), None)
 
     async def _asked(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | Refusal:

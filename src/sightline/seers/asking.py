@@ -14,7 +14,6 @@ from sightline.model.scene import Json
 SECONDS = 60.0
 _PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
-_AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
 async def asked(
@@ -29,7 +28,7 @@ async def asked(
     """The words of the model. What the provider says of its own troubles never reaches the model that asked."""
     sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
     reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
-    if isinstance(reply, Refusal) or reply.status in _AGAIN:
+    if isinstance(reply, Refusal) or reply.status in (408, 429) or reply.status >= 500:  # it may be of the moment
         await asyncio.sleep(_pause(reply, pause))
         reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
     if isinstance(reply, Refusal):
@@ -49,6 +48,6 @@ _RETRY = "send another message in a while to have it looked at again"
 def _pause(reply: Reply | Refusal, pause: float) -> float:
     named = {} if isinstance(reply, Refusal) else {name.lower(): value for name, value in reply.headers}
     try:
-        return min(float(named["retry-after"]), _LONGEST_PAUSE)
+        return min(max(0.0, float(named["retry-after"])), _LONGEST_PAUSE)
     except (KeyError, ValueError):
         return pause

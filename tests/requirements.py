@@ -1,14 +1,27 @@
 """The requirements manifest: every behaviour that is asked of Sightline, and which of them do not hold yet.
 
-To add one, append a line to `REQUIREMENTS`: an id, one sentence in the present tense, where it comes from.
-Its test carries `@requirement("id")`. What has no test yet stands in `OPEN` too, until its test is there.
+The rows stand in `tests/requirements/`, a page for each subject. To add one, append a row to its page: an id, one
+sentence in the present tense, where it comes from, and `shown` or `open`. The test that shows it carries
+`@requirement("id")`; what no test shows yet, or only in part, is open.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+
+PAGES = Path(__file__).with_suffix("")
+
+# In the order of the rooms, then of the doors.
+SUBJECTS = (
+    *("laws", "wire", "lowering", "profiles", "permits", "retention", "fit", "describing", "fences", "analyze"),
+    *("grounding", "pixels", "view", "ask", "record", "telemetry", "engine", "settings"),
+    *("library", "proxy", "loop", "mcp_acp", "cli", "project"),
+)
+HEADER = ["id", "what holds", "source", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,32 +31,22 @@ class Requirement:
     source: str
 
 
-REQUIREMENTS: tuple[Requirement, ...] = (
-    Requirement("law.1", "A body, field, block or route that needs no change goes out as the same bytes.", "law 1"),
-    Requirement("law.2", "A request that extends the last one is sent as an extension of the last one.", "law 2"),
-    Requirement("law.3", "The pure rooms touch no clock, disk, network, randomness or pixels.", "law 3"),
-    Requirement("law.4", "An image payload never reaches a model as text.", "law 4"),
-    Requirement("law.5", "Only what perception can restore is ever retired.", "law 5"),
-    Requirement("law.6", "A no is a value with a remedy, said in the caller's own error shape.", "law 6"),
-    Requirement("law.7", "Nothing is read that permit has not let through, also on the resolved path.", "law 7"),
-    Requirement("law.8", "No image byte leaves for a provider without the user's consent.", "law 8"),
-    Requirement("law.9", "Sightline failing is never worse than Sightline absent.", "law 9"),
-    Requirement("law.10", "What the record holds survives kill -9 and gives the same lowering again.", "law 10"),
-)
+def _rows() -> Iterator[tuple[Requirement, bool]]:
+    """Each requirement, and whether it is open."""
+    pages = {page.stem for page in PAGES.glob("*.md")}
+    assert pages == set(SUBJECTS), f"not a page and a subject: {pages ^ set(SUBJECTS)}"
+    for subject in SUBJECTS:
+        lines = (PAGES / f"{subject}.md").read_text("utf-8").splitlines()
+        head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
+        assert head == HEADER, f"{subject}.md: {head}"
+        for name, sentence, source, state in rows:
+            assert state in ("shown", "open"), f"{subject}.md: {name} is {state!r}"
+            yield Requirement(name, sentence, source), state == "open"
 
-OPEN: frozenset[str] = frozenset(
-    {
-        "law.1",
-        "law.2",
-        "law.4",
-        "law.5",
-        "law.6",
-        "law.7",
-        "law.8",
-        "law.9",
-        "law.10",
-    }
-)
+
+_ALL = tuple(_rows())
+REQUIREMENTS: tuple[Requirement, ...] = tuple(each for each, _ in _ALL)
+OPEN: frozenset[str] = frozenset(each.id for each, is_open in _ALL if is_open)
 
 
 def requirement(*ids: str) -> pytest.MarkDecorator:

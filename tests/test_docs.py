@@ -32,18 +32,21 @@ def test_the_figures_in_the_readme_are_those_of_the_last_bench() -> None:
     assert figures in README
 
 
+@requirement("docs.links")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
 
 
+@requirement("docs.commands")
 def test_every_command_in_the_readme_is_one() -> None:
     named = re.findall(r"^sightline (\w+)", README, re.MULTILINE)
     assert named
     assert set(named) <= VERBS.keys()
 
 
+@requirement("docs.rooms")
 def test_every_room_of_the_architecture_page_is_there_or_said_to_come() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     rooms = {path.stem for path in (ROOT / "src" / "sightline").iterdir() if not path.name.startswith(("_", "py."))}

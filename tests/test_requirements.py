@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.requirements import OPEN, REQUIREMENTS, Requirement
+from tests.requirements import OPEN, REQUIREMENTS, Requirement, requirement
 
 TESTS = Path(__file__).parent
 
@@ -60,6 +60,7 @@ def disagreements(
     )
 
 
+@requirement("manifest")
 def test_every_requirement_that_is_not_open_is_shown_and_every_shown_one_is_claimed() -> None:
     assert disagreements(REQUIREMENTS, OPEN, shown_by(TESTS)) == []
 

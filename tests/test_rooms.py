@@ -159,7 +159,7 @@ def cycles(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-@requirement("law.3")
+@requirement("law.3", "rooms.downward")
 def test_imports_go_downward_and_the_middle_is_pure() -> None:
     assert breaches(SOURCE) == []
 

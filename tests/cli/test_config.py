@@ -14,6 +14,7 @@ from tests.requirements import requirement
 KEY = "sk-that-nobody-may-see"
 
 
+@requirement("config")
 def test_show_lists_each_setting_with_what_decided_it(home: Path) -> None:
     (home / FILE_NAME).write_text('{"mode": "always", "colour": "blue"}')
     variables = {"PI_VISION_PROXY_SEER": "off"}
@@ -29,6 +30,7 @@ def test_show_lists_each_setting_with_what_decided_it(home: Path) -> None:
     assert "  seer               off          (environment PI_VISION_PROXY_SEER)" in lines
 
 
+@requirement("config", "cli.json")
 def test_set_and_get_agree(home: Path) -> None:
     ended = sightline("config", "set", "mode", "always")
     assert (ended.code, ended.out) == (0, f"mode is always in {home / FILE_NAME}\n")
@@ -44,6 +46,7 @@ def test_set_and_get_agree(home: Path) -> None:
     assert sightline("config", "get", "models").out == models + "\n"
 
 
+@requirement("settings.hidden")
 def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
     ended = sightline("config", "set", "apiKey", "-", given=f"{KEY}\n")
     assert ended.code == 0
@@ -56,6 +59,7 @@ def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
     assert shown[-1].out == "set\n"
 
 
+@requirement("cli.one_line", "cli.exit", "settings.locked")
 def test_what_cannot_be_set_is_refused_in_one_line(home: Path) -> None:
     assert_refused(sightline("config", "set", "mode", "sometimes"), "sometimes", "fallback, always, off")
     assert_refused(sightline("config", "set", "maxImagesPerTurn", "-1"), "0–1000")
@@ -70,6 +74,7 @@ def test_what_cannot_be_set_is_refused_in_one_line(home: Path) -> None:
     assert (home / FILE_NAME).read_text("utf-8") == "{"
 
 
+@requirement("cli.json")
 def test_a_warning_does_not_spoil_the_answer() -> None:
     ended = sightline("config", "show", "--json", env={"SIGHTLINE_MODE": "sometimes"})
     assert ended.json["settings"]["mode"] == {"value": "fallback", "source": "default"}
@@ -77,6 +82,7 @@ def test_a_warning_does_not_spoil_the_answer() -> None:
     assert ended.err.startswith("sightline: warning: mode (environment SIGHTLINE_MODE)")
 
 
+@requirement("recover.listed")
 def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     record = open_record(home / "record")
     record.learn("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
@@ -93,7 +99,7 @@ def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     assert_refused(sightline("config", "forget", "deepseek"), "UPSTREAM/MODEL")
 
 
-@requirement("config.rule")
+@requirement("config.rule", "profile.models.vision", "profile.user_first")
 def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
     told = sightline("config", "model", "deepseek/deepseek-v4-pro").out
     assert "anthropic    is blind: deepseek-v4-pro* at deepseek is blind\n" in told

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from sightline.store import open_record
 from tests.cli.command import assert_refused, sightline
+from tests.requirements import requirement
 
 
+@requirement("consent.exact", "consent.text")
 def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent").out == "no provider has been named yet\n"
     ended = sightline("consent", "yes", "openai")
@@ -21,6 +23,7 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent", "list").out.splitlines()[1].startswith("zai: no image")
 
 
+@requirement("consent.alone")
 def test_alone_it_means_the_provider_of_the_settings() -> None:
     assert_refused(sightline("consent", "yes"), "no provider is named")
     named = {"SIGHTLINE_MODEL": "xai/grok-4.3"}
@@ -33,6 +36,7 @@ def test_a_provider_of_ones_own_can_be_named() -> None:
     assert_refused(sightline("consent", "yes", "work"), "'work'", "known are", "openai")
 
 
+@requirement("consent.kept")
 def test_consent_that_would_not_be_remembered_is_refused(home: Path) -> None:
     assert_refused(sightline("consent", "yes", "openai", env={"SIGHTLINE_RECORD": "memory"}), "in memory")
     (home / "record").write_text("in the way")

@@ -11,12 +11,14 @@ from sightline.model.profile import Lesson
 from sightline.settings import FILE_NAME
 from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
+from tests.requirements import requirement
 from tests.scripted.models import SEES
 from tests.scripted.provider import Provider
 
 KEY = "sk-that-nobody-may-see"
 
 
+@requirement("doctor")
 def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     ended = sightline("doctor", env=ALONE)
     assert (ended.code, ended.err) == (0, "")
@@ -27,6 +29,7 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     assert all(agent.title in ended.out for agent in AGENTS.values())
 
 
+@requirement("doctor", "settings.hidden")
 def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> None:
     record = open_record(home / "record")
     record.learn("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
@@ -57,6 +60,7 @@ def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> Non
     assert "(key set)" in text.out
 
 
+@requirement("doctor")
 def test_a_model_on_this_machine_is_found_by_asking() -> None:
     with Provider((("llava", SEES), ("qwen3-coder", "ollama"))) as provider:
         nobody = {"baseUrl": "http://127.0.0.1:9/v1"}

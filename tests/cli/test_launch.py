@@ -9,6 +9,7 @@ import pytest
 
 from sightline.cli.launch import Launch, launch
 from sightline.model.refusal import Refusal
+from tests.requirements import requirement
 
 HERE = "http://127.0.0.1:4711"
 FOLDER = Path("/srv/project")
@@ -41,6 +42,7 @@ OWN = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": "https://theirs.example.co
 MERGED = {"model": "opus", "env": {"ANTHROPIC_BASE_URL": HERE, "FOO": "1"}}
 
 
+@requirement("run.merges")
 @pytest.mark.parametrize(
     "words",
     [
@@ -79,6 +81,7 @@ def test_settings_that_cannot_be_read_are_refused(given: str) -> None:
     assert isinstance(refusal, Refusal)
 
 
+@requirement("run.takes_over")
 def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> None:
     flag = ["--settings", json.dumps(told("https://flag.example.com"))]
     files: dict[str, object] = {
@@ -125,6 +128,7 @@ def test_a_settings_file_of_claude_that_makes_no_sense_is_passed_over(text: str)
     assert found.formerly == {"anthropic": "https://user.example.com"}
 
 
+@requirement("run.unknown")
 def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     env = {"ANTHROPIC_BASE_URL": "https://a.example.com", "OPENAI_API_BASE": "https://o.example.com/v1", "X": "1"}
     found = started("aider", "--yes", env=env)
@@ -145,6 +149,7 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     assert plain.formerly == {}
 
 
+@requirement("run.refused")
 @pytest.mark.parametrize("name", ["codex", "pi", "opencode", "gemini", "cline", "qwen", "copilot"])
 def test_an_agent_that_ignores_the_variables_is_refused_with_the_way_that_works(name: str) -> None:
     refusal = started(f"/usr/local/bin/{name}")
@@ -152,6 +157,7 @@ def test_an_agent_that_ignores_the_variables_is_refused_with_the_way_that_works(
     assert f"sightline setup {name}" in refusal.remedy
 
 
+@requirement("run.web_proxy")
 @pytest.mark.parametrize("name", ["claude", "aider"])
 def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
     found = started(name, env={"https_proxy": "http://corp:3128", "no_proxy": "corp.example.com"})

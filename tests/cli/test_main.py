@@ -12,6 +12,7 @@ from sightline.cli import config
 from sightline.cli.main import VERBS, main
 from sightline.cli.verb import say
 from tests.cli.command import COMMAND, environment, sightline
+from tests.requirements import requirement
 
 HEAVY = ("aiohttp", "uvicorn", "uvloop", "PIL", "sqlite3", "asyncio", "ssl", "orjson", "httptools")
 
@@ -29,11 +30,13 @@ def loaded_by(*words: str) -> list[str]:
     return [name for name in HEAVY if repr(name) in last]
 
 
+@requirement("cli.light")
 @pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
 def test_help_stays_light(words: list[str]) -> None:
     assert loaded_by(*words) == []
 
 
+@requirement("cli.light")
 @pytest.mark.parametrize("words", [["setup", "claude"], ["config", "get", "mode"]])
 def test_what_needs_no_proxy_loads_none(words: list[str]) -> None:
     assert loaded_by(*words) == []
@@ -46,6 +49,7 @@ def test_help_lists_every_verb() -> None:
     assert "example:" in ended.out
 
 
+@requirement("cli.help", "cli.exit")
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_has_an_example(verb: str) -> None:
     ended = sightline(verb, "--help")
@@ -57,6 +61,7 @@ def test_the_version_is_told() -> None:
     assert sightline("--version").out == f"sightline {__version__}\n"
 
 
+@requirement("cli.exit")
 @pytest.mark.parametrize(
     "words",
     [
@@ -95,6 +100,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["config", "show"]) == 130
 
 
+@requirement("cli.no_traceback")
 def test_a_fault_of_our_own_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(*_: object) -> int:
         raise RuntimeError("two\nlines")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
+from tests.requirements import requirement
 from tests.scripted.provider import Provider
 
 SAYS = """
@@ -64,6 +65,7 @@ def ran(*words: str, **more: Any) -> Ended:
     return sightline("run", *words, env={**ALONE, **more.pop("env", {})}, **more)
 
 
+@requirement("run.listens_first", "run.takes_over", "run.signals")
 def test_claude_reaches_its_upstream_through_a_proxy_that_listens_before_it_starts(
     bin_folder: Path, tmp_path: Path
 ) -> None:
@@ -81,6 +83,7 @@ def test_claude_reaches_its_upstream_through_a_proxy_that_listens_before_it_star
     assert ended.json["anthropic"] == "/theirs/v1/messages/x"
 
 
+@requirement("run.upstream")
 def test_an_upstream_that_is_named_wins_over_what_claude_uses(bin_folder: Path) -> None:
     agent(bin_folder, "claude", SAYS)
     with Provider() as provider:
@@ -92,6 +95,7 @@ def test_an_upstream_that_is_named_wins_over_what_claude_uses(bin_folder: Path) 
     assert addressed.json["anthropic"] == "/there/v1/messages/x"
 
 
+@requirement("run.unknown")
 def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_folder: Path) -> None:
     agent(bin_folder, "aider", SAYS)
     with Provider() as a, Provider() as b:
@@ -103,6 +107,7 @@ def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_fold
     assert (ended.json["anthropic"], ended.json["openai"]) == ("/a/v1/messages/x", "/b/v1/files")
 
 
+@requirement("run.refused")
 def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert_refused(ran("--", "no-such-agent"), "no-such-agent is not found")
     agent(bin_folder, "codex", SAYS)
@@ -145,6 +150,7 @@ def waiting(bin_folder: Path) -> Iterator[subprocess.Popen[str]]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+@requirement("run.signals")
 def test_an_interrupt_from_the_terminal_reaches_the_agent_once_and_ends_nothing_else(bin_folder: Path) -> None:
     with waiting(bin_folder) as process:
         assert process.stdout
@@ -154,6 +160,7 @@ def test_an_interrupt_from_the_terminal_reaches_the_agent_once_and_ends_nothing_
         assert (out, err, process.returncode) == ("SIGINT []\n", "", 9)
 
 
+@requirement("run.signals")
 def test_a_request_to_end_is_passed_on_to_the_agent(bin_folder: Path) -> None:
     with waiting(bin_folder) as process:
         assert process.stdout

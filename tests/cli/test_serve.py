@@ -16,6 +16,7 @@ import pytest
 from sightline.cli.agents import AGENTS
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.proxy.asking import ask_chat, pasted_chat
+from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 
@@ -46,6 +47,7 @@ def get(address: str, path: str) -> tuple[int, bytes]:
         connection.close()
 
 
+@requirement("serve.banner")
 def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_it_stops() -> None:
     with serving() as (process, address):
         assert process.stdout
@@ -57,6 +59,7 @@ def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_
         assert get(address, "/sightline/health")[0] == 200
 
 
+@requirement("serve.stops")
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int) -> None:
     with serving() as (process, address):
@@ -66,6 +69,7 @@ def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int) -> None:
         assert (process.returncode, err) == (code, "")
 
 
+@requirement("upstream.configured", "serve.config")
 def test_requests_go_on_to_the_upstream_that_was_named(tmp_path: Path) -> None:
     with Provider() as provider:
         with serving("--upstream", provider.url) as (_, address):
@@ -78,12 +82,14 @@ def test_requests_go_on_to_the_upstream_that_was_named(tmp_path: Path) -> None:
             assert json.loads(get(address, "/u/office/v1/anything")[1])["path"] == "/v1/anything"
 
 
+@requirement("serve.busy")
 def test_a_busy_port_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert_refused(sightline("serve", "--port", str(port)), f"port {port} is in use", "--port")
 
 
+@requirement("serve.loopback")
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.com", ""])
 def test_only_this_machine_is_listened_on(host: str) -> None:
     assert_refused(sightline("serve", "--port", "0", "--host", host), "--host 127.0.0.1")
@@ -110,6 +116,7 @@ def test_warnings_about_settings_are_said_on_stderr() -> None:
         assert process.stderr.readline().startswith("sightline: warning: mode (environment SIGHTLINE_MODE)")
 
 
+@requirement("receipts.verbose")
 def test_what_is_done_to_a_request_is_said_on_demand() -> None:
     picture = paint_quadrants(some_colours(1))
     with Provider() as provider, serving("-v", "--upstream", provider.url) as (process, address):

@@ -9,10 +9,12 @@ import pytest
 
 from sightline.cli.agents import AGENTS, Agent
 from tests.cli.command import sightline
+from tests.requirements import requirement
 
 HERE = "http://127.0.0.1:8790"
 
 
+@requirement("setup.lines")
 @pytest.mark.parametrize("agent", AGENTS)
 def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
     ended = sightline("setup", agent)
@@ -30,6 +32,7 @@ def test_an_agent_on_another_wire_is_told_so() -> None:
     assert "speaks Responses, which passes through unchanged" in sightline("setup", "codex").out
 
 
+@requirement("setup.lines")
 @pytest.mark.parametrize("agent", [each for each in AGENTS.values() if each.file], ids=lambda each: each.name)
 def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
     lines = agent.at(HERE).lines

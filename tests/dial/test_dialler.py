@@ -13,6 +13,7 @@ from sightline.dial import Body, Buffer, Dialler, Exchange, Header
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
 from tests.dial.upstream import Peer, Script, Upstream, listening, turn, until, until_it_rests
+from tests.requirements import requirement
 
 
 async def sent(
@@ -55,6 +56,7 @@ def saying(*answers: bytes) -> Script:
     return script
 
 
+@requirement("dial.verbatim")
 async def test_a_request_goes_out_with_nothing_added_but_what_http_needs() -> None:
     async with listening(forever) as upstream:
         dialler = Dialler()
@@ -95,6 +97,7 @@ async def test_a_length_is_told_where_there_is_a_body_or_one_is_expected(
         exchange.close()
 
 
+@requirement("dial.verbatim")
 async def test_an_answer_comes_back_as_it_is() -> None:
     packed = gzip.compress(b"words")
     head = b"HTTP/1.1 302 Moved\r\nLocation: /elsewhere\r\nContent-Encoding: gzip\r\nSet-Cookie: a\r\nset-cookie: b\r\n"
@@ -323,6 +326,7 @@ async def test_a_body_of_unknown_length_flows_on_in_its_own_framing() -> None:
         await dialler.close()
 
 
+@requirement("dial.pressure")
 async def test_a_large_body_flows_no_faster_than_it_is_taken() -> None:
     taken = 0
 
@@ -349,6 +353,7 @@ async def test_a_large_body_flows_no_faster_than_it_is_taken() -> None:
         exchange.close()
 
 
+@requirement("dial.pressure")
 async def test_a_client_that_does_not_read_does_not_make_memory_grow() -> None:
     size = 50_000_000
 

@@ -13,6 +13,7 @@ from sightline.dial import Dialler, Exchange
 from sightline.model.refusal import Refusal
 from tests.dial.test_dialler import everything, fetched, forever, saying, sent
 from tests.dial.upstream import AUTHORITY, Peer, Script, Upstream, listening
+from tests.requirements import requirement
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     dial._trust.cache_clear()
 
 
+@requirement("upstream.certificates")
 @pytest.mark.usefixtures("trusted")
 async def test_an_upstream_that_the_authority_vouches_for_is_reached_and_kept() -> None:
     async with listening(forever, secured=True) as upstream:
@@ -51,6 +53,7 @@ async def test_a_large_answer_is_read_no_faster_than_it_is_wanted_over_tls() -> 
         exchange.close()
 
 
+@requirement("upstream.certificates")
 async def test_an_upstream_that_nobody_vouches_for_is_refused() -> None:
     async with listening(forever, secured=True) as upstream:
         outcome = await Dialler().send("GET", upstream.url, [], [])
@@ -58,6 +61,7 @@ async def test_an_upstream_that_nobody_vouches_for_is_refused() -> None:
         assert "its certificate was not accepted" in outcome.what
 
 
+@requirement("upstream.certificates")
 @pytest.mark.usefixtures("trusted")
 async def test_a_certificate_of_another_name_is_refused() -> None:
     async with listening(forever, secured=True) as upstream:
@@ -105,6 +109,7 @@ def by_way_of(proxy: Upstream, login: str = "") -> Dialler:
     return Dialler(lambda scheme, host: f"http://{login}localhost:{proxy.port}" if host == "upstream.test" else None)
 
 
+@requirement("upstream.tunnel")
 @pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("secured", [False, True], ids=["plain", "TLS"])
 async def test_a_tunnel_through_the_proxy_reaches_a_name_that_only_the_proxy_knows(secured: bool) -> None:
@@ -130,6 +135,7 @@ async def test_a_proxy_that_wants_a_login_gets_it_and_the_upstream_does_not() ->
         exchange.close()
 
 
+@requirement("upstream.tunnel")
 async def test_loopback_is_never_reached_through_a_proxy() -> None:
     async with listening(forever) as upstream, listening(saying(b"")) as proxy:
         dialler = Dialler(lambda scheme, host: f"http://localhost:{proxy.port}")

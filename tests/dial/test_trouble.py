@@ -12,6 +12,7 @@ from sightline.dial import Cut, Dialler, Exchange
 from sightline.model.refusal import Refusal
 from tests.dial.test_dialler import everything, fetched, forever, saying, sent
 from tests.dial.upstream import Peer, listening, turn, until_it_rests
+from tests.requirements import requirement
 
 
 async def test_a_kept_connection_that_went_stale_is_replaced_by_a_fresh_one() -> None:
@@ -23,6 +24,7 @@ async def test_a_kept_connection_that_went_stale_is_replaced_by_a_fresh_one() ->
         await dialler.close()
 
 
+@requirement("dial.once")
 async def test_a_request_that_died_with_a_kept_connection_is_sent_once_more_and_not_twice() -> None:
     async def script(peer: Peer) -> None:
         if peer.number == 1:
@@ -39,6 +41,7 @@ async def test_a_request_that_died_with_a_kept_connection_is_sent_once_more_and_
         assert upstream.connections == 2
 
 
+@requirement("dial.once")
 async def test_a_request_that_was_half_answered_is_not_sent_again() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
@@ -228,6 +231,7 @@ async def test_an_address_that_is_none_is_a_refusal(url: str) -> None:
     assert isinstance(await Dialler().ask("GET", url, {}, b"", seconds=5), Refusal)
 
 
+@requirement("dial.clean")
 async def test_a_caller_who_is_cancelled_leaves_no_connection_behind() -> None:
     heard = asyncio.Event()
 

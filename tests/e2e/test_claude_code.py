@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Play
 from tests.e2e.drive import Outcome, Request
+from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
 
@@ -69,16 +70,19 @@ def test_without_sightline_a_blind_provider_ends_the_turn(play: Play, picture: P
     assert not any(colour in outcome.stdout for colour in COLOURS)
 
 
+@requirement("e2e.claude.seeing")
 def test_a_seeing_provider_answers_from_the_pixels(play: Play, picture: Path, home: Path) -> None:
     command = ["sightline", "run", "--upstream", "scripted", "--", *asked_about(picture)]
     saw_the_pixels(play(command, provider="seeing", picture=picture, files=upstream(home)))
 
 
+@requirement("e2e.claude.blind")
 def test_a_blind_provider_is_told_and_answers(play: Play, picture: Path, home: Path) -> None:
     command = ["sightline", "run", "--upstream", "scripted", "--", *asked_about(picture)]
     was_told(play(command, provider="blind", picture=picture, files=upstream(home, preset="deepseek")))
 
 
+@requirement("e2e.claude.settings")
 def test_the_seeing_upstream_of_the_agents_own_settings_is_taken_over(
     play: Play, picture: Path, settings_of_claude: dict[Path, str]
 ) -> None:
@@ -86,6 +90,7 @@ def test_the_seeing_upstream_of_the_agents_own_settings_is_taken_over(
     saw_the_pixels(play(command, provider="seeing", picture=picture, files=settings_of_claude))
 
 
+@requirement("e2e.claude.settings")
 def test_the_blind_upstream_of_the_agents_own_settings_is_taken_over(
     play: Play, picture: Path, home: Path, settings_of_claude: dict[Path, str]
 ) -> None:
@@ -94,6 +99,7 @@ def test_the_blind_upstream_of_the_agents_own_settings_is_taken_over(
     was_told(play(command, provider="blind", picture=picture, files=files))
 
 
+@requirement("wheel")
 def test_a_wheel_in_an_empty_environment_does_the_same(play: Play, picture: Path, home: Path, wheel: Path) -> None:
     command = [str(wheel), "run", "--upstream", "scripted", "--", *asked_about(picture)]
     was_told(play(command, provider="blind", picture=picture, files=upstream(home, preset="deepseek")))

@@ -43,6 +43,7 @@ def test_there_are_captures_of_both_wires_and_they_hold_images_in_every_position
     assert roles == {(wire, role) for wire in wires for role in ("user", "tool")}
 
 
+@requirement("wire.captures", "read.native")
 @each
 def test_read_finds_exactly_the_images_that_a_search_of_all_strings_finds(capture: Capture) -> None:
     _, scene = opened(capture)
@@ -59,7 +60,7 @@ def test_a_tool_s_image_knows_its_call_and_its_file(capture: Capture) -> None:
 
 
 @each
-@requirement("law.1")
+@requirement("law.1", "body.same_object")
 def test_a_request_without_images_comes_back_as_the_same_object(capture: Capture) -> None:
     if any(payload.is_native for payload in payloads(capture.body)):
         capture = replace(capture, body=without_images(capture.body))
@@ -91,6 +92,7 @@ def test_an_image_that_is_shown_keeps_its_payload(capture: Capture) -> None:
         assert after == capture.body
 
 
+@requirement("lower.no_text")
 @each
 def test_a_tool_message_of_the_chat_wire_is_left_without_images(capture: Capture) -> None:
     if capture.wire.name != "openai_chat":
@@ -109,6 +111,7 @@ def speaker(message: Any) -> tuple[Any, Any]:
     return message["role"], message.get("tool_call_id")
 
 
+@requirement("wire.captures")
 @each
 def test_an_image_that_is_told_leaves_its_words_and_changes_nothing_else(capture: Capture) -> None:
     _, scene = opened(capture)

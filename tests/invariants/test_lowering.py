@@ -58,7 +58,7 @@ def runs(messages: list[Any]) -> Iterator[tuple[list[str], list[Any], Any]]:
             yield [call["id"] for call in calls], messages[index + 1 : end], following
 
 
-@requirement("hoist.after_run", "hoist.parallel", "hoist.one_marker")
+@requirement("hoist.after_run", "hoist.parallel", "hoist.one_marker", "lower.no_text", "hoist.named")
 @given(chats(), st.data())
 def test_on_chat_every_call_keeps_its_answer_and_images_follow_the_run_in_the_order_of_the_calls(
     talk: Conversation, data: st.DataObject
@@ -121,6 +121,7 @@ def test_on_chat_lowering_what_was_lowered_changes_nothing(talk: Conversation, d
     assert lowered(OPENAI_CHAT, once, [Shown()] * len(again.scene.sights), HOISTING) == once
 
 
+@requirement("lower.native")
 @given(talks(), st.data())
 def test_on_messages_every_block_stays_in_its_place(talk: Conversation, data: st.DataObject) -> None:
     met = drawn(talk, data)

@@ -81,7 +81,7 @@ def test_what_is_decided_stays_decided_without_a_further_question(what: Scene, g
     assert decide(after, Facts(), given_laws) == after
 
 
-@requirement("law.6")
+@requirement("refusal.never_silent")
 @given(scenes, laws, tables)
 def test_nothing_is_refused_silently(what: Scene, given_laws: Rules, table: Table) -> None:
     after = table.decided(what, given_laws)

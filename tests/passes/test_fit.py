@@ -13,6 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.source import Link, Opaque
 from sightline.passes.fit import fit, target
 from tests.passes.scenes import BLIND, PNG, Table, image, inline, name_of, rules, scene
+from tests.requirements import requirement
 
 ANTHROPIC = Limits(("image/jpeg", "image/png"), encoded_bytes=10_000, edge=8000, crowd=20, crowd_edge=2000, count=100)
 
@@ -21,6 +22,7 @@ def picture(width: int, height: int = 10, mime: str = "image/png") -> Picture:
     return Picture(mime, Size(width, height), 500)
 
 
+@requirement("fit.base64")
 @pytest.mark.parametrize(
     ("seen", "length", "others", "why"),
     [
@@ -42,6 +44,7 @@ def test_limits_are_those_of_the_provider(seen: Picture, length: int, others: in
     assert rest == [Shown()] * others
 
 
+@requirement("fit.history")
 def test_the_twenty_first_image_makes_an_old_one_illegal_and_only_that_one() -> None:
     wide = {"old": picture(2500), "fine": picture(1999)}
     history = [inline("old"), inline("fine"), *(inline(f"{n}") for n in range(18))]
@@ -69,6 +72,7 @@ def test_what_an_image_has_to_become(limits: Limits, images: int, encoded: int, 
     assert target(limits, images, encoded) == goal
 
 
+@requirement("fit.request")
 def test_images_that_are_too_heavy_together_share_the_room() -> None:
     laws = rules(Limits(request_bytes=1000))
     table = Table()
@@ -95,6 +99,7 @@ def test_a_declaration_that_lies_is_corrected(declared: str, fate: Fate) -> None
     assert Table().fates(scene(inline(declared=declared)), rules(ANTHROPIC)) == [fate]
 
 
+@requirement("fit.count", "fit.opaque")
 def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_not_even_opened() -> None:
     table = Table()
     one, two, three = inline("1"), inline("2"), Link("https://a/3")
@@ -108,6 +113,7 @@ def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_not_even_op
     assert table.asked == [Probe(two)]
 
 
+@requirement("fit.opaque")
 def test_what_only_the_provider_can_open_is_shown() -> None:
     table = Table()
     assert table.fates(scene(Link("https://a/b"), Opaque("file_1")), rules(ANTHROPIC)) == [Shown(), Shown()]

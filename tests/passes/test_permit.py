@@ -8,6 +8,7 @@ from sightline.model.scene import Scene
 from sightline.model.source import Link, Opaque
 from sightline.passes.permit import LARGEST, permit
 from tests.passes.scenes import BLIND, Table, inline, rules, scene
+from tests.requirements import requirement
 
 ENCODED = LARGEST // 3 * 4  # what so many bytes are in base64
 
@@ -17,6 +18,7 @@ def test_an_image_of_the_largest_size_may_be_read() -> None:
     assert permit(largest, Facts(), rules()) == largest
 
 
+@requirement("permit.size")
 def test_a_larger_one_is_refused_and_nobody_is_asked_to_open_it() -> None:
     for laws in (rules(), BLIND):
         table = Table()

@@ -12,16 +12,19 @@ from sightline.model.source import Link, Opaque, Source
 from sightline.passes.tell import tell
 from sightline.passes.words import description as described
 from tests.passes.scenes import BLIND, Table, description, inline, name_of, rules, scene
+from tests.requirements import requirement
 
 PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
 
 
+@requirement("mode.fallback")
 def test_a_blind_model_is_told_what_is_to_be_seen() -> None:
     table = Table()
     assert table.fates(scene(inline(), filename="a.png"), BLIND) == [Told(described(description(), "a.png"), "up/eye")]
     assert table.rounds == [{Look(inline())}]
 
 
+@requirement("mode.fallback")
 def test_a_seeing_model_is_told_nothing() -> None:
     for laws in (rules(), rules(vision=True), rules(vision=True, mode="off")):
         sights = scene(inline())
@@ -66,6 +69,7 @@ def capped(most: int, paid: bool = True) -> Rules:
     return rules(vision=False, max_images=most, paid=paid)
 
 
+@requirement("seer.newest")
 def test_of_many_images_the_newest_are_looked_at_and_older_ones_only_remembered() -> None:
     table = remembered("1", "3", "4")
     fates = table.fates(scene(*(inline(str(n)) for n in range(1, 5))), capped(2))

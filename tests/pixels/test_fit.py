@@ -20,6 +20,7 @@ from sightline.model.image import Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit import MAX_BYTES, MAX_EDGE, base64_length, check, fit
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, photo, png_of, saved
+from tests.requirements import requirement
 from tests.scripted.pictures import html_page, some_colours, too_heavy, too_wide, truncated_jpeg, undecodable_png
 
 COMMON = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -60,6 +61,7 @@ def test_a_heavy_photo_becomes_a_jpeg_of_the_same_size() -> None:
     assert (image.mime, image.size) == ("image/jpeg", before.size)
 
 
+@requirement("input.bitmaps")
 @pytest.mark.parametrize("mime", FORMATS)
 @pytest.mark.parametrize("to", ["image/png", "image/jpeg", "image/webp"])
 def test_every_format_becomes_every_format(mime: str, to: str) -> None:
@@ -69,6 +71,7 @@ def test_every_format_becomes_every_format(mime: str, to: str) -> None:
     assert near(opened(image).getpixel((50, 30)), BLUE, 30)
 
 
+@requirement("fit.upright")
 @pytest.mark.parametrize("mime", ["image/jpeg", "image/png", "image/webp", "image/tiff", "image/avif"])
 @pytest.mark.parametrize("turn", range(2, 9))
 def test_an_image_is_turned_upright(mime: str, turn: int) -> None:
@@ -87,6 +90,7 @@ def test_what_the_target_admits_already_is_encoded_anew() -> None:
     assert (image.mime, image.size) == ("image/jpeg", Size(50, 40))
 
 
+@requirement("fit.sharp")
 def test_a_screenshot_stays_sharp_and_a_photo_becomes_a_jpeg() -> None:
     page = Image.new("RGB", (900, 600), "white")
     for line in range(30):
@@ -103,6 +107,7 @@ def test_a_jpeg_keeps_its_colours_at_full_resolution() -> None:
         assert getattr(opened, "layer")[0][1:3] == (1, 1)  # noqa: B009 - not in its types
 
 
+@requirement("fit.transparency")
 def test_transparency_stays_where_it_can_and_is_white_where_it_cannot() -> None:
     clear = Image.new("RGBA", (60, 40), (0, 0, 0, 0))
     clear.paste(RED, (0, 0, 30, 40))
@@ -157,6 +162,7 @@ def test_a_picture_of_one_grey_in_a_wide_range_is_no_trouble() -> None:
     fitted(saved(Image.new("F", (9, 9), 7.5), "image/tiff"), Target(("image/png",)))
 
 
+@requirement("fit.animation")
 def test_an_animation_becomes_its_first_frame() -> None:
     frames = [Image.new("RGB", (30, 20), colour) for colour in (RED, BLUE)]
     data = saved(frames[0], "image/gif", save_all=True, append_images=frames[1:])
@@ -164,6 +170,7 @@ def test_an_animation_becomes_its_first_frame() -> None:
     assert near(opened(image).getpixel((5, 5)), RED)
 
 
+@requirement("fit.sharp")
 def test_a_drawing_that_is_too_heavy_is_tried_as_jpeg_before_it_loses_pixels() -> None:
     ink = random.Random(2)
     page = Image.new("RGB", (1200, 800), "white")
@@ -181,6 +188,7 @@ def test_a_drawing_that_is_too_heavy_is_tried_as_jpeg_before_it_loses_pixels() -
     assert fitted(drawing, only).size.edge < 900
 
 
+@requirement("fit.base64")
 @pytest.mark.parametrize("limit", [200_000, 50_000, 5_000, 900])
 def test_an_image_is_made_smaller_until_it_is_light_enough(limit: int) -> None:
     image = fitted(saved(photo(800, 500), "image/png"), Target(COMMON, encoded_bytes=limit))
@@ -200,6 +208,7 @@ def test_formats_that_nobody_can_write_are_a_refusal() -> None:
     assert found.code == "unsupported_type"
 
 
+@requirement("fit.deterministic")
 def test_the_same_bytes_and_target_give_the_same_image_in_any_thread() -> None:
     data, target = saved(photo(600, 400), "image/png"), Target(COMMON, encoded_bytes=60_000, edge=500)
     with ThreadPoolExecutor(4) as threads:
@@ -207,6 +216,7 @@ def test_the_same_bytes_and_target_give_the_same_image_in_any_thread() -> None:
     assert found == {fit(data, target)}
 
 
+@requirement("bound.hostile", "bound.pixels", "bound.refit")
 @pytest.mark.parametrize(
     ("data", "code"),
     [
@@ -229,6 +239,7 @@ def test_a_hostile_file_costs_a_refusal(data: bytes, code: str) -> None:
         assert found.code == code
 
 
+@requirement("type.truncated")
 @pytest.mark.parametrize("mime", FORMATS)
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
 def test_a_cut_file_is_corrupt(mime: str, part: float) -> None:
@@ -244,6 +255,7 @@ def test_a_whole_file_is_whole(mime: str) -> None:
     assert check(data) == Picture(mime, Size(120, 90), len(data))
 
 
+@requirement("bound.refit")
 def test_a_picture_as_large_as_may_be_is_refitted() -> None:
     strip = saved(Image.new("RGB", (MAX_EDGE, 20), RED), "image/png")
     assert fitted(strip, Target(("image/webp",))).size.width == 16_383
@@ -264,6 +276,7 @@ SOURCES = [
 ]
 
 
+@requirement("fit.any_target")
 @given(
     st.sampled_from(SOURCES),
     st.lists(st.sampled_from(["image/png", "image/jpeg", "image/webp"]), min_size=1, unique=True),
@@ -282,6 +295,7 @@ def test_any_target_is_met_or_refused(data: bytes, formats: list[str], encoded: 
         assert fitted(data, target) == found
 
 
+@requirement("bound.hostile")
 @given(st.sampled_from(SOURCES), st.data())
 @examples(max_examples=150)
 def test_a_file_with_wrong_bytes_is_refused_or_refitted(data: bytes, draw: st.DataObject) -> None:

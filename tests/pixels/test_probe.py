@@ -14,6 +14,7 @@ from sightline.model.refusal import Refusal
 from sightline.pixels.headers import exif_orientation
 from sightline.pixels.probe import orientation, probe
 from tests.pixels.bitmaps import FORMATS, exif, flag, png_of, saved
+from tests.requirements import requirement
 
 each_format = pytest.mark.parametrize("mime", FORMATS)
 ORIENTED = ("image/jpeg", "image/png", "image/webp", "image/tiff", "image/avif")
@@ -23,6 +24,7 @@ def whole(data: bytes) -> Picture | Refusal | None:
     return probe(data, len(data))
 
 
+@requirement("type.by_bytes")
 @each_format
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (37, 19), (640, 480)])
 def test_every_format_tells_its_type_and_size(mime: str, width: int, height: int) -> None:
@@ -68,6 +70,7 @@ def test_a_heic_file_is_known_by_its_brand_and_its_largest_size() -> None:
     assert probe(data[: data.index(b"meta") - 4], len(data)) is None
 
 
+@requirement("fit.upright")
 @pytest.mark.parametrize("mime", ORIENTED)
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_orientation_is_applied_to_the_size(mime: str, turn: int) -> None:
@@ -107,6 +110,7 @@ def test_a_file_that_ends_in_its_header_is_corrupt(mime: str) -> None:
     assert found.code in ("corrupt", "unsupported_type")
 
 
+@requirement("type.png")
 @pytest.mark.parametrize(
     "data",
     [
@@ -126,6 +130,7 @@ def test_a_header_that_breaks_its_format_is_corrupt(data: bytes) -> None:
     assert found.code == "corrupt"
 
 
+@requirement("type.named", "type.png")
 @pytest.mark.parametrize(
     ("data", "what"),
     [

@@ -11,11 +11,13 @@ from sightline.profiles.lookup import by_address, profile
 from sightline.profiles.names import bare, matches
 from sightline.profiles.preset import MIB
 from sightline.profiles.presets import PRESETS
+from tests.requirements import requirement
 
 A: WireName = "anthropic"
 C: WireName = "openai_chat"
 
 
+@requirement("profile.by_upstream", "profile.owned_names")
 @pytest.mark.parametrize(
     ("upstream", "wire", "model", "vision", "sibling"),
     [
@@ -86,6 +88,7 @@ def test_the_upstream_decides_what_a_name_means(
     assert (found.upstream, found.wire, found.model) == (upstream, wire, model)
 
 
+@requirement("profile.user_first")
 @pytest.mark.parametrize(
     ("overrides", "vision", "why"),
     [
@@ -106,6 +109,7 @@ def test_the_users_own_rule_comes_first(overrides: list[tuple[str, bool]], visio
     assert why is None or found.why == why
 
 
+@requirement("profile.why")
 @pytest.mark.parametrize(
     ("upstream", "model", "why"),
     [
@@ -119,6 +123,7 @@ def test_the_rule_that_decided_is_named(upstream: str, model: str, why: str) -> 
     assert profile(upstream, A, model).why == why
 
 
+@requirement("lower.by_wire")
 @pytest.mark.parametrize(
     ("upstream", "wire", "tool_images"),
     [
@@ -133,6 +138,7 @@ def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireNa
     assert profile(upstream, wire, "any").tool_images == tool_images
 
 
+@requirement("profile.limits")
 @pytest.mark.parametrize(
     ("upstream", "model", "limits"),
     [
@@ -176,6 +182,7 @@ def test_the_fifteenth_image_makes_a_crowd_at_deepseek_and_the_twenty_first_at_a
     assert [anthropic.edge_among(n) for n in (20, 21)] == [8000, 2000]
 
 
+@requirement("preset.addresses")
 @pytest.mark.parametrize(
     ("url", "name"),
     [
@@ -219,6 +226,7 @@ def test_an_address_is_recognised_by_its_host_and_its_path(url: str, name: str) 
     assert by_address(url) == name
 
 
+@requirement("profile.suffixes")
 @pytest.mark.parametrize(
     ("model", "name"),
     [

@@ -13,21 +13,25 @@ from sightline.profiles.names import matches
 from sightline.profiles.preset import Preset, base64_of
 from sightline.profiles.presets import PRESETS
 from tests.profiles.document import PAGE, page
+from tests.requirements import requirement
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 each_preset = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS.keys())
 
 
+@requirement("preset.names")
 def test_every_upstream_that_was_promised_has_a_preset() -> None:
     promised = """anthropic openai chatgpt gemini deepseek zai moonshot kimi-coding minimax dashscope
         openrouter xai mistral groq ollama lmstudio llamacpp vllm zai-coding"""
     assert set(promised.split()) <= PRESETS.keys()
 
 
+@requirement("preset.page")
 def test_the_page_of_upstreams_is_the_table() -> None:
     assert PAGE.read_text("utf-8") == page(), "run: python -m tests.profiles.document"
 
 
+@requirement("preset.in_the_open")
 @each_preset
 def test_a_key_never_travels_in_the_clear(preset: Preset) -> None:
     for base in preset.bases.values():
@@ -43,6 +47,7 @@ def test_an_address_of_a_preset_leads_back_to_it(preset: Preset) -> None:
         assert by_address(base) == ("zai" if shared else preset.name)
 
 
+@requirement("preset.sibling")
 @each_preset
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_sibling_is_never_blind_itself(preset: Preset, wire: WireName) -> None:
@@ -60,6 +65,7 @@ def test_no_row_is_hidden_by_an_earlier_one(preset: Preset) -> None:
         assert not [each for each in before if matches(each.pattern, example)], row
 
 
+@requirement("preset.sibling")
 @each_preset
 def test_every_host_with_blind_models_has_somebody_who_looks(preset: Preset) -> None:
     remote = not preset.addresses[0].startswith("localhost")

@@ -14,6 +14,7 @@ from sightline.profiles.errors import sentences
 from sightline.profiles.preset import MIB
 from sightline.profiles.rejections import Rejection, lesson
 from sightline.profiles.wordings import WHY, WORDINGS, Kind
+from tests.requirements import requirement
 
 REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
     (
@@ -200,6 +201,7 @@ ORDINARY = [
 ]
 
 
+@requirement("recover.wordings")
 @pytest.mark.parametrize(("status", "text", "kind", "limits"), REJECTIONS)
 def test_a_rejection_is_recognised(status: int, text: str, kind: Kind, limits: Limits) -> None:
     found = lesson(status, text)
@@ -210,6 +212,7 @@ def test_a_rejection_is_recognised(status: int, text: str, kind: Kind, limits: L
     assert not found.lesson.blind
 
 
+@requirement("recover.wordings")
 @pytest.mark.parametrize(("status", "text"), BLIND)
 def test_only_a_word_of_blindness_teaches_blindness(status: int, text: str) -> None:
     found = lesson(status, text)
@@ -217,6 +220,7 @@ def test_only_a_word_of_blindness_teaches_blindness(status: int, text: str) -> N
     assert (found.kind, found.lesson.blind, found.lesson.limits) == ("blind", True, Limits())
 
 
+@requirement("recover.not_images")
 @pytest.mark.parametrize(("status", "text"), ORDINARY)
 def test_an_ordinary_error_teaches_nothing(status: int, text: str) -> None:
     assert lesson(status, text) is None
@@ -250,6 +254,7 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+@requirement("recover.wordings")
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
 @pytest.mark.parametrize(("status", "text"), [(s, t) for s, t, *_ in REJECTIONS] + BLIND)
 def test_a_wrapped_rejection_says_the_same(wrapping: str, status: int, text: str) -> None:
@@ -262,6 +267,7 @@ def test_a_wrapped_ordinary_error_teaches_nothing(wrapping: str, status: int, te
     assert lesson(status, WRAPPINGS[wrapping](text)) is None
 
 
+@requirement("recover.places")
 @pytest.mark.parametrize(
     ("named", "places"),
     [

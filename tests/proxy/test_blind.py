@@ -33,7 +33,7 @@ def fence_in(body: bytes) -> str:
 
 
 @EVERY_WAY
-@requirement("tell.sibling", "tell.fence")
+@requirement("tell.sibling", "tell.fence", "seer.names_itself", "upstream.client_key", "route.served")
 def test_a_blind_model_is_told_by_its_seeing_sibling(tmp_path: Path, wire: str, stream: bool) -> None:
     ask, pasted, _ = WIRES[wire]
     model = {"messages": "claude-opus-x", "chat": "deepseek-v4-pro"}[wire]
@@ -52,7 +52,7 @@ def test_a_blind_model_is_told_by_its_seeing_sibling(tmp_path: Path, wire: str, 
 
 
 @EVERY_WAY
-@requirement("tell.tool")
+@requirement("tell.tool", "fence.basename")
 def test_images_from_tools_are_told_too_with_their_file_names(tmp_path: Path, wire: str, stream: bool) -> None:
     ask, _, read = WIRES[wire]
     model = {"messages": "claude-opus-x", "chat": "deepseek-v4-pro"}[wire]
@@ -64,7 +64,7 @@ def test_images_from_tools_are_told_too_with_their_file_names(tmp_path: Path, wi
         assert 'filename="shot0.png"' in fence_in(provider.asked(model)[-1].body)
 
 
-@requirement("profile.by_upstream")
+@requirement("profile.by_upstream", "mode.fallback", "tell.switch")
 def test_the_same_name_is_blind_on_one_upstream_and_sees_on_another(tmp_path: Path) -> None:
     with (
         deepseek() as blind,
@@ -120,7 +120,7 @@ def test_a_description_survives_a_restart_and_is_paid_once(tmp_path: Path) -> No
         assert bodies[0] == bodies[1]
 
 
-@requirement("record.scope")
+@requirement("record.scope", "seer.credential")
 def test_what_one_key_has_paid_for_is_not_given_to_another(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         for key in ("sk-one", "sk-two", "sk-one"):
@@ -131,7 +131,7 @@ def test_what_one_key_has_paid_for_is_not_given_to_another(tmp_path: Path) -> No
         ]
 
 
-@requirement("tell.nobody", "law.9")
+@requirement("tell.nobody")
 def test_with_nobody_to_look_the_turn_goes_on_with_one_honest_sentence(tmp_path: Path) -> None:
     with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
         assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
@@ -140,7 +140,7 @@ def test_with_nobody_to_look_the_turn_goes_on_with_one_honest_sentence(tmp_path:
     assert "Do not guess" in sent
 
 
-@requirement("tell.failure")
+@requirement("tell.failure", "fault.remembered")
 def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(tmp_path: Path) -> None:
     faults = [Fail(model="deepseek-flash", status=400)]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
@@ -173,7 +173,7 @@ def test_with_mode_off_nothing_is_described_and_the_session_lives(tmp_path: Path
         assert provider.asked("deepseek-flash") == []
 
 
-@requirement("seer.consent", "law.8")
+@requirement("seer.consent")
 def test_a_named_seer_elsewhere_gets_no_image_before_the_user_consents(tmp_path: Path) -> None:
     named = {"SIGHTLINE_MODEL": "openai/gpt-6-luna", "OPENAI_API_KEY": "sk-elsewhere"}
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}", env=named) as proxy:

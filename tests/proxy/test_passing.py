@@ -32,7 +32,7 @@ def words_of(answer: Got) -> str:
     return str(json.loads(answer.body)["content"][0]["text"])
 
 
-@requirement("law.1", "pass.identity")
+@requirement("law.1", "pass.identity", "body.unreadable")
 @pytest.mark.parametrize(
     "body",
     [
@@ -166,7 +166,7 @@ def test_a_body_of_200_megabytes_flows_through_untouched(tmp_path: Path, chunked
     assert hashlib.sha256(arrived).digest() == whole.digest()
 
 
-@requirement("route.unknown", "law.6")
+@requirement("route.unknown")
 def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         answer = exchange(proxy.url, "/u/nope/v1/messages", b"{}")

@@ -32,7 +32,7 @@ EVERY_WAY = pytest.mark.parametrize(("wire", "stream"), [(wire, stream) for wire
 
 
 @EVERY_WAY
-@requirement("seeing.pasted")
+@requirement("seeing.pasted", "profile.unknown_sees", "route.served")
 def test_a_pasted_image_is_seen(tmp_path: Path, wire: str, stream: bool) -> None:
     ask, pasted, _ = WIRES[wire]
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
@@ -41,7 +41,7 @@ def test_a_pasted_image_is_seen(tmp_path: Path, wire: str, stream: bool) -> None
 
 
 @EVERY_WAY
-@requirement("lower.hoist", "law.4")
+@requirement("lower.hoist", "lower.perceived", "lower.by_wire")
 def test_images_that_two_parallel_tool_calls_brought_are_seen_in_call_order(
     tmp_path: Path, wire: str, stream: bool
 ) -> None:
@@ -57,7 +57,7 @@ def test_without_the_proxy_a_tool_image_is_refused_on_the_chat_wire() -> None:
         ask_chat(provider.url, "some-model", read_chat(PICTURE))
 
 
-@requirement("fit.edges")
+@requirement("fit.edges", "route.owner")
 def test_an_image_of_8001_pixels_is_refitted_before_it_leaves(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}") as proxy:
         said = ask_messages(proxy.url, "claude-sonnet-5-5", pasted_message(too_wide(COLOURS)))
@@ -133,7 +133,7 @@ def test_a_history_poisoned_by_an_unreadable_image_heals(
     assert "is not available" in sent[0]["content"][0]["text"]
 
 
-@requirement("fit.mime")
+@requirement("fit.mime", "type.by_bytes")
 def test_a_declared_type_that_lies_is_corrected(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}") as proxy:
         said = ask_messages(proxy.url, "claude-sonnet-5-5", pasted_message(PICTURE, "image/jpeg"))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.settings import FILE_NAME, KEYS, Settings, load
+from tests.requirements import requirement
 
 KEY = "sk-that-nobody-may-see"
 
@@ -54,6 +55,7 @@ def test_every_default_is_within_its_own_range() -> None:
     assert [key.name for key in KEYS if key.kind.fault(key.default)] == []
 
 
+@requirement("settings.order", "settings.names")
 def test_the_environment_decides_over_the_file_and_our_name_over_the_older_one(home: Path) -> None:
     write(home, {"mode": "always", "maxImagesPerTurn": 5, "seer": "off"})
     older = {"PI_VISION_PROXY_MODE": "off", "PI_VISION_PROXY_MAX_IMAGES_PER_TURN": "7"}
@@ -64,6 +66,7 @@ def test_the_environment_decides_over_the_file_and_our_name_over_the_older_one(h
     assert (settings.seer, settings.sources["seer"]) == ("off", "file")
 
 
+@requirement("settings.old_file")
 def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
     held = {
         "mode": "always",
@@ -80,6 +83,7 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
     assert settings.warnings == ()
 
 
+@requirement("settings.range")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -132,6 +136,7 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {name: value}
 
 
+@requirement("settings.broken_file")
 @pytest.mark.parametrize(
     "text",
     ["{", "[]", '"text"', "\x00", '{"mode": "off"', "null", "\ud800".encode("utf-16", "surrogatepass")],
@@ -161,6 +166,7 @@ def test_null_means_not_set(home: Path) -> None:
     assert (settings.mode, settings.warnings) == ("fallback", ())
 
 
+@requirement("settings.unknown_kept")
 def test_what_is_saved_is_there_the_next_time_and_unknown_keys_stay(home: Path) -> None:
     write(home, {"groundingModels": [{"model": "x"}], "mode": "off"})
     assert load(env(home)).save("mode", "always") is None
@@ -196,6 +202,7 @@ def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
     assert json.loads(real.read_text("utf-8")) == {"mode": "off"}
 
 
+@requirement("settings.locked")
 def test_what_the_environment_fixes_cannot_be_saved(home: Path) -> None:
     refusal = load(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
     assert refusal == Refusal(
@@ -213,6 +220,7 @@ def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
     assert refusal == Refusal("not_found", "there is no setting 'mood'", "did you mean mode?")
 
 
+@requirement("settings.seer")
 @pytest.mark.parametrize(
     ("held", "variables", "expected"),
     [
@@ -258,6 +266,7 @@ def test_upstreams_are_read_as_they_are_written(home: Path) -> None:
 SECRETS = {"apiKey": KEY, "upstreams": {"work": {"baseUrl": "https://example.com", "apiKey": KEY}}}
 
 
+@requirement("settings.hidden")
 def test_a_key_is_never_shown(home: Path) -> None:
     write(home, SECRETS)
     settings = load(env(home, OPENAI_API_KEY=KEY, SIGHTLINE_MODE="nonsense"))
@@ -271,6 +280,7 @@ def test_a_key_is_never_shown(home: Path) -> None:
     assert load(env(home / "empty")).shown("apiKey") == ""
 
 
+@requirement("settings.private")
 @pytest.mark.parametrize("held", [{"apiKey": KEY}, {"upstreams": SECRETS["upstreams"]}])
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 def test_a_key_that_others_can_read_is_ignored(home: Path, held: dict[str, object], mode: int) -> None:
@@ -290,6 +300,7 @@ def test_a_file_without_a_key_may_be_read_by_others(home: Path) -> None:
     assert (load(env(home)).mode, load(env(home)).warnings) == ("off", ())
 
 
+@requirement("settings.private")
 def test_a_file_that_gets_a_key_is_closed_to_others(home: Path) -> None:
     path = write(home, {"mode": "off"}, 0o644)
     assert load(env(home)).save("apiKey", KEY) is None
@@ -297,6 +308,7 @@ def test_a_file_that_gets_a_key_is_closed_to_others(home: Path) -> None:
     assert load(env(home)).api_key == KEY
 
 
+@requirement("settings.places")
 def test_a_named_file_counts_before_the_one_at_home(home: Path, tmp_path: Path) -> None:
     write(home, {"mode": "off"})
     other = tmp_path / "other.json"
@@ -307,6 +319,7 @@ def test_a_named_file_counts_before_the_one_at_home(home: Path, tmp_path: Path) 
     assert load(env(home), other).folder == home / "record"
 
 
+@requirement("settings.project")
 def test_a_settings_file_in_a_projects_folder_is_never_read(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +333,7 @@ def test_a_settings_file_in_a_projects_folder_is_never_read(
     assert relative.warnings == ("SIGHTLINE_CONFIG is not an absolute path; it is ignored",)
 
 
+@requirement("settings.places")
 def test_without_a_home_the_platforms_own_folders_are_used(tmp_path: Path) -> None:
     code = "from sightline.settings import load; s = load(); print(s.file); print(s.folder)"
     places = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.requirements import requirement
 from tests.settings.table import table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
+@requirement("settings.table")
 def test_the_documented_table_is_the_one_that_is_in_force() -> None:
     text = DOCUMENT.read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
 from sightline.sources.inline import decode, decoded_size, encode, head
+from tests.requirements import requirement
 
 PICTURE = bytes(range(256)) * 40
 
@@ -35,6 +36,7 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
 each_way = pytest.mark.parametrize("way", WAYS)
 
 
+@requirement("body.base64")
 @each_way
 @given(data=st.binary(max_size=400))
 def test_every_way_of_writing_gives_the_bytes_back(way: str, data: bytes) -> None:
@@ -59,6 +61,7 @@ def test_any_text_is_decoded_as_the_standard_library_would_or_refused(text: byte
         assert found == expected
 
 
+@requirement("body.base64")
 @pytest.mark.parametrize(
     "text", [b"A", b"AAAAA", b"AA=A", b"=AAA", b"AA*A", b"\xff\xfe\x00", b"data:image/png;base64,AAAA", b"\\"]
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sightline.model.ports import Record
 from sightline.store import open_record
+from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
 DAY = 86400.0
@@ -28,6 +29,7 @@ def kept(record: Record, numbers: range) -> list[int]:
     return [number for number in numbers if record.image("scope", image_of("cat", number).sha256)]
 
 
+@requirement("record.days")
 def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
@@ -45,6 +47,7 @@ def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
     record.close()
 
 
+@requirement("record.lru")
 def test_reading_is_using(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
@@ -61,6 +64,7 @@ def test_reading_is_using(tmp_path: Path) -> None:
     record.close()
 
 
+@requirement("record.lru", "record.bytes")
 def test_the_least_recently_used_goes_first_and_the_limit_holds_all_the_time(tmp_path: Path) -> None:
     clock = Clock()
     size = len(image_of("cat", 10).data)
@@ -74,6 +78,7 @@ def test_the_least_recently_used_goes_first_and_the_limit_holds_all_the_time(tmp
     record.close()
 
 
+@requirement("record.bytes")
 def test_the_limit_holds_in_memory_too(tmp_path: Path) -> None:
     clock = Clock()
     size = len(image_of("cat", 10).data)
@@ -112,6 +117,7 @@ def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_p
     record.close()
 
 
+@requirement("record.crash_debris")
 def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.keep_image("scope", image_of("cat", 0))

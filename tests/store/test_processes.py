@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sightline.model.ports import Record
 from sightline.store import open_record
+from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
 
@@ -24,6 +25,7 @@ def assert_holds(record: Record, name: str, numbers: range) -> None:
         assert record.description(name, image.sha256, words.seer, "v1") == replace(words, remembered=True)
 
 
+@requirement("record.acknowledged", "law.10")
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     for round_number in range(5):
         name = f"round {round_number}"
@@ -38,6 +40,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         record.close()
 
 
+@requirement("record.processes")
 def test_processes_may_use_one_record_at_the_same_time(tmp_path: Path) -> None:
     names = [f"process {number}" for number in range(4)]
     processes = [writer(tmp_path, name, 25) for name in names]

@@ -23,6 +23,7 @@ from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Limits
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
+from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
 
 IMAGE = image_of("cat", 1)
@@ -37,6 +38,7 @@ def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
     opened.close()
 
 
+@requirement("record.images")
 def test_an_image_comes_back_byte_for_byte(record: Record) -> None:
     record.keep_image("scope", IMAGE)
     found = record.image("scope", IMAGE.sha256)
@@ -51,6 +53,7 @@ def test_an_image_kept_twice_is_kept_once(record: Record) -> None:
     assert record.image("scope", IMAGE.sha256) == IMAGE
 
 
+@requirement("record.scope.images")
 def test_an_image_of_one_scope_is_not_there_for_another(record: Record) -> None:
     record.keep_image("mine", IMAGE)
     assert record.image("yours", IMAGE.sha256) is None
@@ -72,6 +75,7 @@ def test_a_description_comes_back_as_remembered(record: Record) -> None:
     assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
 
 
+@requirement("record.key")
 @pytest.mark.parametrize(
     ("scope", "sha256", "seer", "prompt"),
     [
@@ -106,6 +110,7 @@ def test_lessons_about_the_same_model_add_up(record: Record) -> None:
     assert record.lessons() == (("zai", "glm", both),)
 
 
+@requirement("recover.one_model")
 def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Record) -> None:
     record.learn("deepseek", "claude-opus-x", Lesson(blind=True, why="it said so"), days=7)
     assert record.lesson("anthropic", "claude-opus-x") is None
@@ -120,6 +125,7 @@ def test_a_lesson_can_be_forgotten_once(record: Record) -> None:
     assert record.forget_lesson("zai", "glm") is False
 
 
+@requirement("recover.kept")
 def test_a_lesson_expires_on_its_own_day_and_no_other_prolongs_it(tmp_path: Path) -> None:
     day = [0.0]
     record = open_record(tmp_path, now=lambda: day[0] * 86400)
@@ -144,6 +150,7 @@ def test_consent_is_remembered_for_exactly_that_provider(record: Record) -> None
     assert record.consents() == {"openai": False, "zai": False}
 
 
+@requirement("record.scope.keyed")
 def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: Path) -> None:
     first = open_record(tmp_path / "a")
     scope = first.scope_of("sk-secret")
@@ -159,6 +166,7 @@ def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: 
     elsewhere.close()
 
 
+@requirement("record.restart", "recover.kept")
 def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.keep_image("scope", IMAGE)
@@ -174,6 +182,7 @@ def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
     again.close()
 
 
+@requirement("record.memory")
 def test_a_record_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
     record = open_record(tmp_path / "record", kind="memory")
     record.keep_image("scope", IMAGE)
@@ -181,6 +190,7 @@ def test_a_record_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "record").exists()
 
 
+@requirement("record.private")
 def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     folder.mkdir(mode=0o755)
@@ -194,6 +204,7 @@ def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
     record.close()
 
 
+@requirement("record.damaged_file")
 def test_a_file_whose_bytes_were_changed_is_not_given_out_and_can_be_kept_again(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.keep_image("scope", IMAGE)
@@ -222,6 +233,7 @@ def assert_in_memory_with_one_warning(record: Record, caplog: pytest.LogCaptureF
     assert "held in memory" in caplog.text
 
 
+@requirement("record.trouble")
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     open_record(tmp_path).close()
     database = sqlite3.connect(tmp_path / "record.sqlite")
@@ -230,17 +242,20 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.
     assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
 
 
+@requirement("record.trouble")
 @pytest.mark.parametrize("name", ["record.sqlite", "scope.key"])
 def test_a_damaged_file_is_not_the_end(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / name).write_bytes(b"neither a database nor a key" * 100)
     assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
 
 
+@requirement("record.trouble")
 def test_a_folder_that_cannot_be_made_is_not_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     assert_in_memory_with_one_warning(open_record(tmp_path / "file" / "record"), caplog)
 
 
+@requirement("record.trouble")
 def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = open_record(tmp_path)
     record.keep_description("scope", WORDS, "v1")
@@ -265,6 +280,7 @@ def test_limits_of_another_version_are_read_as_far_as_they_are_known(tmp_path: P
     record.close()
 
 
+@requirement("record.processes")
 def test_threads_may_use_one_record_at_the_same_time(record: Record) -> None:
     start = threading.Barrier(8)
 

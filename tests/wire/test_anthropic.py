@@ -11,6 +11,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Path, Sight
 from sightline.model.source import Inline, Link, Opaque
 from sightline.wire import ANTHROPIC
+from tests.requirements import requirement
 from tests.wire.bodies import LONG, MARK, SEEING, SMALL, block, body, image, lowered, read, result, text, user
 
 SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
@@ -25,6 +26,7 @@ def use(call: str, name: str, **arguments: Json) -> dict[str, Json]:
     return {"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": name, "input": dict(arguments)}]}
 
 
+@requirement("read.native", "read.sources")
 @pytest.mark.parametrize(
     ("image_block", "source"),
     [
@@ -46,6 +48,7 @@ def test_an_image_block_of_a_message_is_a_sight(image_block: Json, source: Inlin
     assert sight == Sight(IN_MESSAGE, source, "user")
 
 
+@requirement("read.call")
 def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
     conversation = body(
         user(text("look")),
@@ -95,6 +98,7 @@ def test_images_beside_system_messages_are_found() -> None:
     assert (found.scene.model, found.scene.stream) == ("m", True)
 
 
+@requirement("read.nowhere_else")
 @pytest.mark.parametrize(
     "odd",
     [
@@ -123,6 +127,7 @@ def test_what_is_no_image_block_is_no_sight(odd: Json) -> None:
     assert lowered(ANTHROPIC, odd, []) == odd
 
 
+@requirement("wire.anthropic", "lower.native")
 @pytest.mark.parametrize(
     ("fate", "after"),
     [
@@ -152,6 +157,7 @@ def test_a_missing_type_is_put_in_where_the_true_one_is_known() -> None:
     assert lowered(ANTHROPIC, body(user(bare_block)), [Shown("image/png")]) == body(user(expected))
 
 
+@requirement("cache_mark.moves")
 @pytest.mark.parametrize("fate", [Told("words", "up/eye"), SENTENCE])
 def test_a_cache_mark_moves_to_whatever_stands_in_the_image_s_place(fate: Told | Refused) -> None:
     marked = {**block(LONG), "cache_control": MARK}

@@ -51,7 +51,7 @@ def strings(tree: Json) -> Iterator[str]:
                 yield from strings(value)
 
 
-@requirement("law.1")
+@requirement("law.1", "body.splice")
 @given(documents_and_edits(marks))
 def test_an_edit_changes_the_bytes_of_its_own_value_and_no_other(case: tuple[Box, list[Edit]]) -> None:
     text, edits = case
@@ -65,7 +65,7 @@ def test_any_value_is_written_so_that_it_is_read_back(case: tuple[Box, list[Edit
     assert json.loads(spliced(lifted(written(text)), edits)) == json.loads(written(edited(text, edits)))
 
 
-@requirement("law.1")
+@requirement("law.1", "body.same_object")
 @given(documents)
 def test_a_body_without_an_edit_is_the_very_same_object(text: Box) -> None:
     body = written(text).encode()
@@ -84,6 +84,7 @@ def test_every_string_can_be_had_as_its_writer_meant_it(text: Box) -> None:
 AROUND = [*range(STRIDE - 66, STRIDE + 67), *range(2 * STRIDE - 66, 2 * STRIDE + 67), 5 * STRIDE - 1, 40_000]
 
 
+@requirement("body.lift.whole")
 @pytest.mark.parametrize("before", [0, 1, STRIDE - 20, STRIDE - 12, STRIDE, 3 * STRIDE + 5])
 def test_base64_of_every_length_around_the_stride_comes_back_whole(before: int) -> None:
     for length in AROUND:
@@ -97,6 +98,7 @@ def test_base64_of_every_length_around_the_stride_comes_back_whole(before: int) 
         assert spliced(document, [Replace(("c", 1), "e")]).decode() == body.replace(r"\u00e9", "e")
 
 
+@requirement("body.lift")
 @pytest.mark.parametrize("length", [2 * STRIDE, 2 * STRIDE + 1, 3 * STRIDE, 100_000])
 def test_base64_of_twice_the_stride_never_reaches_the_parser(length: int) -> None:
     for shift in range(0, STRIDE, 61):
@@ -117,6 +119,7 @@ def test_base64_that_a_library_stringified_is_lifted_out_of_the_string() -> None
         assert spliced(document, [Replace(("messages", 1, "content"), "e")]).decode() == body.replace(r"\u00e9", "e")
 
 
+@requirement("body.lift.whole")
 @pytest.mark.parametrize("escape", [r"\n", r"\/", r"\u0041", r"\ud83d\ude00", r"\\", r"\"", r"\u003d"])
 @pytest.mark.parametrize("place", ["before", "inside", "after"])
 def test_an_escape_beside_base64_is_not_taken_for_base64(escape: str, place: str) -> None:
@@ -159,7 +162,7 @@ def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
 NESTED = 5_000
 
 
-@requirement("law.9")
+@requirement("body.unreadable")
 @pytest.mark.parametrize(
     "body",
     [

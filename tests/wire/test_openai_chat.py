@@ -29,6 +29,7 @@ def from_call(call: str, name: str = "read") -> dict[str, Json]:
     return text(f"[image from the tool call {call} ({name})]")
 
 
+@requirement("read.native", "read.sources")
 @pytest.mark.parametrize(
     ("image_part", "source"),
     [
@@ -63,6 +64,7 @@ def test_an_image_part_of_a_user_message_is_a_sight(image_part: Json, source: So
     assert sight == Sight(IN_MESSAGE, source, "user")
 
 
+@requirement("read.call")
 def test_an_image_inside_a_tool_message_knows_the_call_that_brought_it() -> None:
     conversation = body(user(text("look")), calling("c1"), tool("c1", text("here"), None, part(LONG)))
     (sight,) = read(OPENAI_CHAT, conversation).scene.sights
@@ -84,6 +86,7 @@ def test_arguments_that_nobody_can_read_name_no_file(arguments: Json) -> None:
     assert (sight.call, sight.filename) == (Call("c1", "read"), None)
 
 
+@requirement("read.nowhere_else", "hoist.untouched")
 @pytest.mark.parametrize(
     "odd",
     [
@@ -107,6 +110,7 @@ def test_what_is_no_image_part_is_no_sight(odd: Json) -> None:
     assert lowered(OPENAI_CHAT, odd, []) == odd
 
 
+@requirement("wire.openai_chat")
 @pytest.mark.parametrize(
     ("fate", "after"),
     [
@@ -144,13 +148,14 @@ def test_a_bare_string_address_stays_one() -> None:
     assert lowered(OPENAI_CHAT, body(user(before)), [Shown("image/gif")]) == body(user(after))
 
 
+@requirement("cache_mark.moves")
 @pytest.mark.parametrize("fate", [Told("words", "up/eye"), SENTENCE])
 def test_a_cache_mark_moves_to_whatever_stands_in_the_image_s_place(fate: Told | Refused) -> None:
     marked = {**part(LONG), "cache_control": MARK}
     assert lowered(OPENAI_CHAT, body(user(marked)), [fate]) == body(user({**text(fate.words), "cache_control": MARK}))
 
 
-@requirement("hoist.after_run")
+@requirement("hoist.after_run", "hoist.named")
 def test_an_image_in_a_tool_message_moves_into_a_user_message_after_it() -> None:
     conversation = body(user(text("look")), calling("c1"), tool("c1", text("here"), part(LONG)), user(text("well?")))
     assert lowered(OPENAI_CHAT, conversation, [Shown()]) == body(
@@ -188,7 +193,7 @@ def test_three_parallel_calls_of_which_one_brought_words() -> None:
     )
 
 
-@requirement("hoist.one_marker")
+@requirement("hoist.one_marker", "hoist.kept")
 def test_several_images_of_one_result_leave_one_marker_after_the_kept_text() -> None:
     conversation = body(
         calling("c1"), tool("c1", text("a"), part("MQ=="), None, text("b"), part("Mg=="), {"type": "new", "x": 1})
@@ -200,6 +205,7 @@ def test_several_images_of_one_result_leave_one_marker_after_the_kept_text() -> 
     )
 
 
+@requirement("hoist.untouched")
 def test_told_and_refused_images_stay_where_they_stood_while_others_move() -> None:
     conversation = body(calling("c1"), tool("c1", part("MQ=="), part("Mg=="), part("Mw==")))
     fates: list[Fate | None] = [Told("one", "eye"), Refitted(image(b"two"), "why"), SENTENCE]
@@ -244,6 +250,7 @@ def test_a_link_and_a_file_of_a_tool_message_move_too() -> None:
     )
 
 
+@requirement("hoist.shape_keyed", "hoist.named")
 def test_a_result_of_an_unknown_call_is_named_by_its_id() -> None:
     conversation = body(user(text("a")), tool("c9", part()))
     assert lowered(OPENAI_CHAT, conversation, [Shown()]) == body(

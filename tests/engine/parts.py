@@ -1,0 +1,134 @@
+"""An engine with a real record, and seers that follow a script: the one part of it that is the outside world."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sightline.engine import Engine, Options, Prepared, Reading
+from sightline.model.image import Image
+from sightline.model.ports import Record, Seer
+from sightline.model.profile import Limits, Profile
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream, Visitor
+from sightline.store import open_record
+from sightline.wire import ANTHROPIC, Wire
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.wire.bodies import block, body, part, text, user
+
+UP = Upstream("up", {"anthropic": "http://localhost:1", "openai_chat": "http://localhost:1/v1"})
+BLIND, SEEING = "blind-1", "seeing-1"
+
+
+@dataclass
+class ScriptedSeer:
+    """Implements the port `Seer`; it waits at its gate, then says its lines, the last one again and again."""
+
+    lines: Sequence[str | Refusal | Exception] = ("a description",)
+    name: str = "up/eye"
+    limits: Limits = field(default_factory=Limits)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    looks: list[Image] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
+        self.looks.append(image)
+        self.asked.append((instructions, question))
+        line = self.lines[min(len(self.looks), len(self.lines)) - 1]
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            await self.gate.wait()
+        finally:
+            self.at_once -= 1
+        if isinstance(line, Exception):
+            raise line
+        return line
+
+
+@cache
+def picture(seed: int = 0, size: tuple[int, int] = (320, 240), kind: str = "png") -> bytes:
+    return paint_quadrants(some_colours(seed), size, kind)
+
+
+def encoded(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def asking(*pictures: bytes, model: str = BLIND, wire: Wire = ANTHROPIC, mime: str = "image/png") -> dict[str, Any]:
+    """A request body: these pictures in one message."""
+    made = block if wire is ANTHROPIC else part
+    return {**body(user(*(made(encoded(data), mime) for data in pictures), text("what is it"))), "model": model}
+
+
+def visitor(scope: str = "somebody", wire: Wire = ANTHROPIC) -> Visitor:
+    return Visitor(UP, wire.name, scope)
+
+
+class Stage:
+    """One engine and whoever looks for it."""
+
+    def __init__(self, *seers: Seer | Refusal, record: Record | None = None, **options: Any) -> None:
+        self.seers: list[Seer | Refusal] = list(seers)
+        self.record = record or open_record(Path("unused"), kind="memory")
+        overrides = [("blind*", False), ("sure*", True)]
+        self.engine = Engine(self.record, self._of, Options("look", "what?", "v1", overrides=overrides, **options))
+
+    async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
+        return self.seers
+
+    def read(self, request: dict[str, Any], wire: Wire = ANTHROPIC) -> Reading:
+        reading = self.engine.read(json.dumps(request).encode(), wire)
+        assert reading is not None
+        return reading
+
+    async def prepare(
+        self, request: dict[str, Any], who: Visitor | None = None, wire: Wire = ANTHROPIC, paid: bool = True
+    ) -> Prepared:
+        return await self.engine.prepare(self.read(request, wire), who or visitor(wire=wire), paid=paid)
+
+    async def repair(self, before: Prepared, status: int, words: str) -> Prepared | None:
+        error = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}})
+        return await self.engine.repair(before, visitor(), status, error)
+
+
+def sent(prepared: Prepared) -> Any:
+    """What goes out, as the upstream reads it."""
+    return json.loads(b"".join(prepared.body))
+
+
+def content(prepared: Prepared) -> list[Any]:
+    found: list[Any] = sent(prepared)["messages"][0]["content"]
+    return found
+
+
+def words(prepared: Prepared) -> list[str]:
+    return [each["text"] for each in content(prepared)[:-1] if each["type"] == "text"]
+
+
+async def turns(condition: Callable[[], object]) -> None:
+    """Let others go on until something holds."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await _turn()
+
+
+async def a_while() -> None:
+    """Time enough for everybody who can go on."""
+    for _ in range(1000):
+        await _turn()
+
+
+async def _turn() -> None:
+    await asyncio.sleep(0)

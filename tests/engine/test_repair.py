@@ -1,0 +1,233 @@
+"""After a rejection: one repaired request, and what it taught is remembered once it was accepted."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image as Pillow
+
+from sightline.engine import Prepared
+from sightline.model.fate import Refitted, Refused, Shown, Told
+from sightline.model.profile import Lesson
+from sightline.store import open_record
+from sightline.wire import OPENAI_CHAT
+from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, picture, sent, visitor, words
+from tests.requirements import requirement
+from tests.scripted.pictures import truncated_jpeg, undecodable_png
+
+
+def fates(prepared: Prepared | None) -> list[type]:
+    assert prepared is not None
+    return [type(sight.fate) for sight in prepared.scene.sights]
+
+
+async def rejected(stage: Stage, status: int, said: str, *pictures: bytes, model: str = SEEING) -> Prepared | None:
+    before = await stage.prepare(asking(*pictures, model=model))
+    return await stage.repair(before, status, said)
+
+
+async def again(stage: Stage, *pictures: bytes, model: str = SEEING) -> Prepared:
+    """The next request, before the upstream has said anything to it."""
+    return await stage.prepare(asking(*pictures, model=model))
+
+
+BLINDNESS = [
+    (400, "Model do not support image input"),
+    (404, "No endpoints found that support image input"),
+    (400, "Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`"),
+    (500, "image input is not supported by this server"),
+]
+
+
+@requirement("recover.blind", "recover.one_model", "recover.receipt", "recover.accepted")
+@pytest.mark.parametrize(("status", "said"), BLINDNESS)
+async def test_a_model_that_turns_out_blind_is_told_and_stays_told(status: int, said: str) -> None:
+    stage = Stage(ScriptedSeer(["Four colours."]))
+    after = await rejected(stage, status, said, picture())
+    assert fates(after) == [Told]
+    assert after is not None
+    assert str(after.receipt).endswith(f"told by up/eye; sent again after the upstream said {status} (blind)")
+    assert fates(await again(stage, picture())) == [Shown]  # not yet: the repair might have been wrong
+    stage.engine.taken(after, visitor())
+    assert sent(await again(stage, picture())) == sent(after)
+    assert fates(await again(Stage(ScriptedSeer(), record=stage.record), picture())) == [Told]
+    assert fates(await again(stage, picture(), model="another")) == [Shown]
+    lesson = stage.record.lesson("up", SEEING)
+    assert lesson is not None
+    assert lesson.blind
+
+
+@requirement("recover.limits")
+@pytest.mark.parametrize(
+    ("said", "edges"),
+    [
+        ("messages.0.content.0: image dimensions exceed max allowed size: 200 pixels", [200, 64]),
+        ("messages.0.content.0: image exceeds 5 MB maximum: 9999 bytes > 900 bytes", None),
+        ("Your request was too large: image limit is 1 KB per image, at most 1 KB", None),
+    ],
+)
+async def test_an_image_over_a_limit_is_fitted_to_it_and_the_limit_is_remembered(
+    said: str, edges: list[int] | None
+) -> None:
+    stage = Stage()
+    after = await rejected(stage, 400, said, picture(), picture(1, (64, 64)))
+    assert fates(after) == [Refitted, Shown]
+    assert after is not None
+    stage.engine.taken(after, visitor())
+    following = await again(stage, picture(), picture(1, (64, 64)))
+    assert content(following) == content(after)
+    if edges:
+        fate = following.scene.sights[0].fate
+        assert isinstance(fate, Refitted)
+        assert fate.image.size.edge == edges[0]
+        assert "(320x240 is over 200 px)" in str(after.receipt)
+
+
+@requirement("recover.limits")
+async def test_too_many_images_cost_the_oldest() -> None:
+    stage = Stage()
+    said = "request contains 3 images, exceeding the maximum of 2 allowed per request"
+    after = await rejected(stage, 400, said, *(picture(seed) for seed in range(3)))
+    assert fates(after) == [Refused, Shown, Shown]
+
+
+@requirement("recover.limits")
+async def test_two_lessons_hold_together() -> None:
+    stage = Stage()
+    pictures = [picture(seed) for seed in range(3)]
+    for said in (
+        "image dimensions exceed max allowed size: 200 pixels",
+        "request contains 3 images, exceeding the maximum of 2 allowed per request",
+    ):
+        after = await rejected(stage, 400, said, *pictures)
+        assert after is not None
+        stage.engine.taken(after, visitor())
+    assert fates(await again(stage, *pictures)) == [Refused, Refitted, Refitted]
+
+
+async def test_a_format_that_is_not_taken_is_converted() -> None:
+    stage = Stage()
+    webp = picture(kind="webp")
+    said = "Input should be 'image/jpeg', 'image/png' or 'image/gif'"
+    before = await stage.prepare(asking(webp, model=SEEING, mime="image/webp"))
+    after = await stage.repair(before, 400, said)
+    assert fates(after) == [Refitted]
+    assert after is not None
+    assert content(after)[0]["source"]["media_type"] in ("image/png", "image/jpeg")
+
+
+@requirement("recover.poisoned", "recover.named_image")
+@pytest.mark.parametrize("broken", [undecodable_png(), truncated_jpeg()], ids=["a png", "a jpeg"])
+async def test_a_history_with_a_broken_image_heals_and_stays_healed(broken: bytes) -> None:
+    stage = Stage()
+    after = await rejected(stage, 400, "Could not process image", picture(), broken, picture(1))
+    assert fates(after) == [Shown, Refused, Shown]
+    assert after is not None
+    stage.engine.taken(after, visitor())
+    assert fates(await again(stage, picture(), broken, picture(1), picture(2))) == [Shown, Refused, Shown, Shown]
+
+
+@requirement("recover.poisoned", "recover.named_image")
+async def test_an_image_that_the_upstream_named_is_left_out_alone() -> None:
+    stage = Stage()
+    said = "messages.0.content.1.image.source.base64.data: Could not process image"
+    after = await rejected(stage, 400, said, picture(), picture(1), picture(2))
+    assert fates(after) == [Shown, Refused, Shown]
+    assert after is not None
+    stage.engine.taken(after, visitor())
+    assert fates(await again(stage, picture(), picture(1), picture(2))) == [Shown, Refused, Shown]
+    other = visitor("somebody else")
+    stage_other = await stage.engine.prepare(stage.read(asking(picture(1), model=SEEING)), other)
+    assert fates(stage_other) == [Refused]  # the upstream is the same, whoever asks
+
+
+@requirement("recover.poisoned", "recover.named_image")
+async def test_images_that_all_decode_are_encoded_anew() -> None:
+    stage = Stage()
+    after = await rejected(stage, 400, "Could not process image", deep_grey(), picture())
+    assert fates(after) == [Refitted, Refitted]
+    assert after is not None
+    assert "the provider could not read it as it was" in str(after.receipt)
+
+
+def deep_grey() -> bytes:
+    """A PNG of 16 bits a pixel, which some providers do not read."""
+    file = io.BytesIO()
+    Pillow.new("I;16", (40, 30), 30000).save(file, "png")
+    return file.getvalue()
+
+
+async def test_on_chat_the_places_of_a_rejection_are_not_taken_for_ours() -> None:
+    stage = Stage()
+    request = asking(picture(), picture(1), model=SEEING, wire=OPENAI_CHAT)
+    before = await stage.prepare(request, wire=OPENAI_CHAT)
+    after = await stage.repair(before, 400, "messages.0.content.1: Could not process image")
+    assert Refused not in fates(after)
+
+
+@requirement("recover.not_images")
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "max_tokens: must be at least 1"),
+        (401, "invalid x-api-key"),
+        (403, "this model does not support image input"),
+        (429, "rate limit: too many images"),
+        (404, "No endpoints found matching your data policy (image input)"),
+        (500, "internal error"),
+        (529, "overloaded"),
+    ],
+)
+async def test_a_rejection_for_another_cause_changes_nothing(status: int, said: str) -> None:
+    stage = Stage(ScriptedSeer())
+    assert await rejected(stage, status, said, picture()) is None
+    assert stage.record.lessons() == ()
+
+
+async def test_what_cannot_be_mended_is_not_sent_again() -> None:
+    stage = Stage(ScriptedSeer())
+    # Already told: there is nothing left to take out.
+    assert await rejected(stage, 400, "this model does not support image input", picture(), model="blind-1") is None
+    # Already within the limit that it names.
+    said = "image dimensions exceed max allowed size: 8000 pixels"
+    assert await rejected(stage, 400, said, picture()) is None
+
+
+@requirement("recover.blind")
+async def test_an_error_that_is_no_json_is_read_too() -> None:
+    stage = Stage(ScriptedSeer())
+    before = await stage.prepare(asking(picture(), model=SEEING))
+    after = await stage.engine.repair(before, visitor(), 400, "this model does not support image input")
+    assert fates(after) == [Told]
+
+
+async def test_a_repair_with_describing_switched_off_says_so() -> None:
+    stage = Stage(ScriptedSeer(), mode="off")
+    after = await rejected(stage, 400, "this model does not support image input", picture())
+    assert fates(after) == [Refused]
+    assert after is not None
+    assert "switched off" in words(after)[0]
+
+
+@requirement("recover.seven_days")
+async def test_learnt_blindness_lasts_seven_days() -> None:
+    today = [0.0]
+    record = open_record(Path("unused"), kind="memory", now=lambda: today[0] * 86400)
+    stage = Stage(ScriptedSeer(), record=record)
+    after = await rejected(stage, 400, "this model does not support image input", picture())
+    assert after is not None
+    stage.engine.taken(after, visitor())
+    seen = []
+    for today[0] in (0.1, 6.9, 7.1):
+        seen += fates(await again(stage, picture()))
+    assert seen == [Told, Told, Shown]
+
+
+async def test_a_lesson_that_was_forgotten_is_forgotten() -> None:
+    stage = Stage(ScriptedSeer())
+    stage.record.learn("up", SEEING, Lesson(blind=True, why="it said so"), days=7)
+    assert fates(await again(stage, picture())) == [Told]
+    assert stage.record.forget_lesson("up", SEEING)
+    assert fates(await again(stage, picture())) == [Shown]

@@ -1,0 +1,75 @@
+"""Pixels for a model that sees: fitted, or left exactly as they came."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sightline.model.fate import Refitted, Shown
+from sightline.model.profile import Lesson, Limits
+from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
+from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, encoded, picture, sent, visitor
+from tests.requirements import requirement
+from tests.wire.bodies import body, text, user
+
+
+@requirement("law.1", "body.same_object")
+@pytest.mark.parametrize("wire", [ANTHROPIC, OPENAI_CHAT])
+async def test_a_request_without_images_is_the_same_object(wire: Wire) -> None:
+    raw = json.dumps(body(user(text("hello")))).encode()
+    stage = Stage()
+    reading = stage.engine.read(raw, wire)
+    assert reading is not None
+    prepared = await stage.engine.prepare(reading, visitor(wire=wire))
+    assert prepared.body[0] is raw
+    assert not prepared.edited
+
+
+@requirement("body.unreadable")
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b"hello"])
+def test_a_body_that_cannot_be_read_is_not_read(raw: bytes) -> None:
+    assert Stage().engine.read(raw, ANTHROPIC) is None
+
+
+@requirement("fit.mime")
+async def test_a_lying_declaration_is_corrected() -> None:
+    prepared = await Stage().prepare(asking(picture(kind="webp"), model=SEEING, mime="image/png"))
+    assert content(prepared)[0]["source"] == {
+        "type": "base64",
+        "media_type": "image/webp",
+        "data": encoded(picture(kind="webp")),
+    }
+    assert str(prepared.receipt) == f"{SEEING} at up: declared as image/webp, which it is"
+
+
+@requirement("recover.limits", "fit.deterministic")
+async def test_a_learnt_limit_is_kept_to_and_the_same_image_is_fitted_in_the_same_way() -> None:
+    stage = Stage()
+    stage.record.learn("up", SEEING, limited(100), days=1)
+    first = await stage.prepare(asking(picture(), model=SEEING))
+    (sight,) = first.scene.sights
+    assert isinstance(sight.fate, Refitted)
+    assert sight.fate.image.size.edge == 100
+    other = Stage(record=stage.record)
+    assert sent(await other.prepare(asking(picture(), model=SEEING))) == sent(first)
+
+
+def limited(edge: int) -> Lesson:
+    return Lesson(limits=Limits(edge=edge), why="it said so")
+
+
+async def test_fitting_is_waited_for_however_impatient_the_user_is_with_words() -> None:
+    stage = Stage(ScriptedSeer(), patience=0.0)
+    stage.record.learn("up", SEEING, limited(100), days=1)
+    prepared = await stage.prepare(asking(picture(), picture(1), model=SEEING))
+    assert [type(sight.fate) for sight in prepared.scene.sights] == [Refitted, Refitted]
+
+
+@requirement("fit.only_needed")
+async def test_only_the_image_that_needs_it_is_changed() -> None:
+    stage = Stage()
+    stage.record.learn("up", SEEING, limited(330), days=1)
+    prepared = await stage.prepare(asking(picture(), picture(1, (640, 480)), picture(2), model=SEEING))
+    assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown, Refitted, Shown]
+    assert [each["source"]["data"] for each in content(prepared)[:3:2]] == [encoded(picture()), encoded(picture(2))]

@@ -158,7 +158,7 @@ def test_what_is_no_image_is_named_for_what_it_is(data: bytes, what: str) -> Non
 
 
 def test_nothing_is_corrupt() -> None:
-    assert whole(b"") == Refusal("corrupt", "the image is empty")
+    assert whole(b"") == Refusal("corrupt", "the image is empty", "ask for the image again")
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import openai
 import pytest
+from PIL.Image import Exif
 
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -180,6 +182,42 @@ def test_a_named_seer_elsewhere_gets_no_image_before_the_user_consents(tmp_path:
         ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
         assert [b"base64" in one.body for one in provider.exchanges] == [False]
         assert b"sightline consent yes openai" in provider.exchanges[0].body
+
+
+@requirement("seer.loopback.cloud")
+def test_a_model_that_ollama_only_passes_images_on_to_is_not_one_of_this_machine(tmp_path: Path) -> None:
+    with (
+        Provider((("*", "ollama"),)) as blind,
+        Provider((("qwen3-vl:235b-cloud", "sees"), ("eye:cloud", "sees"))) as local,
+        sightline(
+            tmp_path, blind.url, env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})}
+        ) as proxy,
+    ):
+        assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
+        assert not any(b"base64" in one.body for one in local.exchanges)
+
+
+@requirement("record.scope")
+def test_every_header_that_carries_a_credential_makes_a_scope(tmp_path: Path) -> None:
+    body = json.dumps({"model": "deepseek-v4-pro", "messages": pasted_chat(PICTURE)}).encode()
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        for key in ("one", "two", "one"):
+            for name in ("api-key", "x-api-key", "x-goog-api-key"):
+                exchange(proxy.url, "/u/deepseek/v1/chat/completions", body, headers=[(name, f"{name}-{key}")])
+        looks = provider.asked("deepseek-flash")
+    assert len(looks) == 6
+
+
+@requirement("fit.upright_looks")
+def test_a_turned_photo_is_looked_at_upright(tmp_path: Path) -> None:
+    turned = Exif()
+    turned[274] = 6
+    clockwise = (COLOURS[1], COLOURS[3], COLOURS[0], COLOURS[2])
+    stored = paint_quadrants(clockwise, (240, 320), "jpeg", quality=95, exif=turned)
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        said = ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(stored, "image/jpeg"))
+        assert QUADRANTS in said
+        assert 'width="320"' in fence_in(provider.asked("deepseek-v4-pro")[-1].body)
 
 
 @requirement("tell.count")

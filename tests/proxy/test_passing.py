@@ -171,7 +171,9 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         answer = exchange(proxy.url, "/u/nope/v1/messages", b"{}")
     assert answer.status == 400
-    assert "there is no upstream named 'nope'" in json.loads(answer.body)["error"]["message"]
+    said = json.loads(answer.body)
+    assert said["type"] == "error", "in the words of the wire that was asked for"
+    assert "there is no upstream named 'nope'" in said["error"]["message"]
 
 
 @requirement("route.loopback")

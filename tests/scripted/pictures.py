@@ -19,7 +19,7 @@ def some_colours(seed: int) -> tuple[str, str, str, str]:
     return first, second, third, fourth
 
 
-def encode(image: Image.Image, kind: str = "png", **options: int) -> bytes:
+def encode(image: Image.Image, kind: str = "png", **options: int | Image.Exif) -> bytes:
     """The picture as a file of this format."""
     file = io.BytesIO()
     image.save(file, kind, **options)
@@ -36,7 +36,7 @@ def _quadrants(colours: Sequence[str], size: tuple[int, int]) -> Image.Image:
 
 
 def paint_quadrants(
-    colours: Sequence[str], size: tuple[int, int] = (320, 240), kind: str = "png", **options: int
+    colours: Sequence[str], size: tuple[int, int] = (320, 240), kind: str = "png", **options: int | Image.Exif
 ) -> bytes:
     """A picture whose four quadrants, from top-left to bottom-right, have these colours."""
     return encode(_quadrants(colours, size), kind, **options)

@@ -12,7 +12,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire import OPENAI_CHAT
-from sightline.wire.openai_chat import MARKER
+from sightline.wire.openai_chat import BRIDGE, MARKER
 from tests.requirements import requirement
 from tests.wire.bodies import HOISTING, LONG, MARK, SMALL, body, calling, image, lowered, part, read, text, tool, user
 
@@ -299,3 +299,23 @@ def test_what_another_program_moved_is_left_where_it_is(lead: Json) -> None:
     moved = [part(LONG)] if lead is None else [lead, part(LONG)]
     conversation = body(calling("c1"), words, user(*moved))
     assert lowered(OPENAI_CHAT, conversation, [Shown()]) == conversation
+
+
+@requirement("lower.mistral")
+def test_where_no_user_may_speak_after_a_tool_the_assistant_says_a_word_between() -> None:
+    bridging = Profile("mistral", "openai_chat", "m", tool_images="bridge")
+    conversation = body(calling("c1"), tool("c1", part()), user(text("and now?")))
+    assert lowered(OPENAI_CHAT, conversation, [Shown()], bridging) == body(
+        calling("c1"),
+        tool("c1", text(MARKER)),
+        {"role": "assistant", "content": BRIDGE},
+        user(from_call("c1"), part()),
+        user(text("and now?")),
+    )
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "video/mp4", "text/plain"])
+@requirement("body.foreign")
+def test_what_is_declared_as_something_else_is_left_alone(kind: str) -> None:
+    foreign: Json = {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{SMALL}"}}
+    assert read(OPENAI_CHAT, body(user(foreign))).scene.sights == ()

@@ -13,6 +13,7 @@ from sightline.model.profile import Api, Profile, WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
+from sightline.profiles import lookup as profiles
 from sightline.profiles.lookup import by_address
 from sightline.profiles.presets import PRESETS
 from sightline.seers.choice import Named, Seers
@@ -59,7 +60,7 @@ def parts(settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str
     if isinstance(named, Refusal):
         return named
     record = open_record(settings.folder, kind=settings.record)
-    dialler = Dialler(_proxies(settings.environment))
+    dialler = Dialler(proxies(settings.environment))
     instructions = settings.system_prompt or INSTRUCTIONS
     options = Options(
         instructions=instructions,
@@ -121,7 +122,7 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
     provider, model = settings.named_seer
     if settings.base_url:
         bases: dict[Api, str] = {"openai_chat": settings.base_url}
-        upstream = Upstream(provider or "custom", bases, by_address(settings.base_url))
+        upstream = _own(Upstream(by_address(settings.base_url) or urlsplit(settings.base_url).netloc, bases))
     elif provider in found.named:
         upstream = found.named[provider]
     else:
@@ -132,9 +133,14 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
             f"set provider to one of {known}, or set baseUrl",
         )
     wire: WireName = "openai_chat" if "openai_chat" in upstream.bases else "anthropic"
-    variables = upstream.key_variables
-    key = settings.api_key or upstream.api_key or settings.variable(variables)
-    return Named(upstream.name, model, upstream, wire, key)
+    if profiles.profile(upstream.preset, wire, model, _overrides(settings)).vision is False:
+        if settings.is_main_model:
+            return None
+        return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
+    key = settings.api_key or upstream.api_key or settings.variable(upstream.key_variables)
+    # Consent is given to whoever gets the image: to a name only where the address is the one that it is known by.
+    address = upstream.base(wire)
+    return Named(by_address(address) or urlsplit(address).netloc, model, upstream, wire, key)
 
 
 def _preset(name: str) -> Upstream:
@@ -150,7 +156,10 @@ def _own(own: Upstream) -> Upstream:
     bases = own.bases or (preset.bases if preset else {})
     if preset is None:
         return own
-    return replace(own, bases=bases, preset=known, key_variables=preset.keys, bearer="bearer_only" in preset.quirks)
+    # A key goes to no host but its own: elsewhere the usual variables do not count.
+    at_home = not own.bases or all(by_address(url) == known for url in own.bases.values())
+    variables = preset.keys if at_home else ()
+    return replace(own, bases=bases, preset=known, key_variables=variables, bearer="bearer_only" in preset.quirks)
 
 
 def _flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
@@ -181,7 +190,7 @@ def _overrides(settings: Settings) -> list[tuple[str, bool]]:
     ]
 
 
-def _proxies(environment: Mapping[str, str]) -> ProxyFor:
+def proxies(environment: Mapping[str, str]) -> ProxyFor:
     """The proxies that the environment names, in either case, for every host that it does not except."""
     lowered = {name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy") and value}
 

@@ -33,7 +33,8 @@ from sightline.wire.jsontext import Buffer, Document, lift
 log = logging.getLogger("sightline")
 
 _LESSON_DAYS = 7.0
-_UNCLEAR_DAYS = 1 / 24
+_SUSPICION_SECONDS = 3600.0
+_SUSPICIONS = 256
 _PLAIN = ("image/png", "image/jpeg")
 _ROUNDS = 8
 _POISON_REMEMBERED = 1024
@@ -66,7 +67,7 @@ class Taught:
     """What a rejection will have taught, if the repair that it led to is taken."""
 
     lesson: Lesson | None = None
-    days: float = 0.0
+    suspected: Lesson | None = None  # likely, but the words could mean another thing: not for the record
     poison: frozenset[str] = frozenset()  # images that this upstream cannot read
 
 
@@ -78,6 +79,7 @@ class Engine:
         self._looks = Looks(record, seers, options, self._eyes)
         self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
+        self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
 
     def read(self, body: bytes | bytearray, wire: Wire) -> Reading | None:
         """What stands in a body; None for one that cannot be read, which then goes on untouched."""
@@ -88,15 +90,20 @@ class Engine:
 
     async def prepare(self, reading: Reading, visitor: Visitor, paid: bool = True) -> Prepared:
         rules = Rules(
-            profile=known_profile(
-                self._record, visitor.upstream, visitor.wire, reading.scene.model, self._options.overrides
-            ),
+            profile=self._profile(visitor, reading.scene.model),
             mode=self._options.mode,
             max_images=self._options.max_images,
             paid=paid,
             poison=self._poisoned(reading.scene, visitor),
         )
         return await self._prepared(reading, visitor, rules)
+
+    def _profile(self, visitor: Visitor, model: str) -> Profile:
+        known = known_profile(self._record, visitor.upstream, visitor.wire, model, self._options.overrides)
+        suspicion = self._suspected.get((visitor.upstream.name, model))
+        if suspicion is None or suspicion[0] < asyncio.get_running_loop().time():
+            return known
+        return known.learnt(suspicion[1])
 
     async def repair(self, before: Prepared, visitor: Visitor, status: int, text: str) -> Prepared | None:
         """The body again, after a rejection; None when images were not its cause, or nothing else can be done."""
@@ -122,7 +129,10 @@ class Engine:
         for key in prepared.taught.poison:
             self._poison.put((visitor.upstream.name, key), key)
         if lesson := prepared.taught.lesson:
-            self._record.learn(visitor.upstream.name, prepared.scene.model, lesson, prepared.taught.days)
+            self._record.learn(visitor.upstream.name, prepared.scene.model, lesson, _LESSON_DAYS)
+        if suspected := prepared.taught.suspected:
+            until = asyncio.get_running_loop().time() + _SUSPICION_SECONDS
+            self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))
 
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
         scene = await self._decided(reading.scene, visitor, rules)
@@ -183,7 +193,7 @@ class Engine:
                     assert_never(need)
         except Exception:
             log.exception("a need could not be answered: %s", type(need).__name__)
-            return Refusal("unavailable", "something went wrong inside Sightline while it was read")
+            return Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
     def _poisoned(self, scene: Scene, visitor: Visitor) -> frozenset[str]:
         if not self._poison:  # nothing is poisoned nearly always, and a key reads every byte of an image
@@ -214,19 +224,19 @@ def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
             yield distrustful, Taught()
             # Words are taken by every model.
             blind = Lesson(blind=True, why=said.lesson.why)
-            yield replace(rules, profile=profile.learnt(blind)), Taught(blind, _UNCLEAR_DAYS)
+            yield replace(rules, profile=profile.learnt(blind)), Taught(suspected=blind)
         case "format":
             plain = Lesson(limits=replace(said.lesson.limits, formats=_PLAIN), why=said.lesson.why)
-            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson, _LESSON_DAYS)
-            yield replace(rules, profile=profile.learnt(plain)), Taught(plain, _LESSON_DAYS)
+            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson)
+            yield replace(rules, profile=profile.learnt(plain)), Taught(plain)
         case _:
-            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson, _LESSON_DAYS)
+            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson)
 
 
 def _accused(before: Prepared, said: Rejection) -> frozenset[str]:
     """The keys of the images that a rejection names by their places in what was sent."""
     # Where messages were put in, the places of what was sent are not the places of what was read.
-    if before.rules.profile.tool_images == "hoist":
+    if before.rules.profile.tool_images != "native":
         return frozenset()
     return frozenset(
         sight.source.key

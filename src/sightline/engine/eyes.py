@@ -11,7 +11,7 @@ from sightline.model.facts import Refit
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
-from sightline.pixels.fit import check, fit
+from sightline.pixels.fit import base64_length, check, fit
 from sightline.pixels.probe import probe
 from sightline.sources.inline import decode, decoded_size, head
 
@@ -50,9 +50,9 @@ class Eyes:
         return self._refitted.put(key, made, len(made.data) if isinstance(made, Image) else 1)
 
     async def fitting(self, image: Image, goal: Target) -> Image | Refusal:
-        """An image that was decoded before, for somebody with other limits."""
-        encoded = -(-len(image.data) // 3) * 4
-        if goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):
+        """An image for somebody with limits of their own, upright: not everybody reads what a header says of it."""
+        encoded = base64_length(len(image.data))
+        if not image.turned and goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):
             return image
         async with self._busy:
             return await asyncio.to_thread(fit, image.data, goal)

@@ -68,7 +68,7 @@ class Looks:
         if isinstance(data, Refusal):
             return data
         digest = self._digests.put(inline.key, sha256(data).hexdigest())
-        return Image(digest, seen.mime, seen.size, data)
+        return Image(digest, seen.mime, seen.size, data, seen.turned)
 
     def _remembered(self, seers: Sequence[Seer | Refusal], digest: str | None, visitor: Visitor) -> Description | None:
         if digest is None:
@@ -89,7 +89,7 @@ class Looks:
         for seer in seers:
             outcome = seer if isinstance(seer, Refusal) else await self._one(seer, image)
             if isinstance(outcome, Description):
-                self._record.keep_description(visitor.scope, outcome, self._options.prompt)
+                await asyncio.to_thread(self._record.keep_description, visitor.scope, outcome, self._options.prompt)
                 return outcome
             failure = outcome
         if any(not isinstance(seer, Refusal) for seer in seers):  # that nobody may be asked can change at any moment

@@ -25,6 +25,7 @@ class Image:
     mime: str
     size: Size
     data: bytes = field(compare=False, repr=False)  # the file's bytes
+    turned: bool = False  # the header asks for a rotation or a mirror, and `size` has it applied
 
 
 @dataclass(frozen=True, slots=True)

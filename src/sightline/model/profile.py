@@ -12,6 +12,11 @@ Api = Literal["anthropic", "openai_chat", "openai_responses", "gemini"]
 """Every kind of address that an upstream serves; the others pass through."""
 
 
+ToolImages = Literal["native", "hoist", "bridge"]
+"""An image that a tool brought stays in the tool's result, moves into a user message after it, or moves there
+behind a word of the assistant, where no user may speak directly after a tool."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a provider refuses. None: no limit is known."""
@@ -56,7 +61,7 @@ class Profile:
     model: str
     vision: bool | None = None  # None: unknown, and taken as seeing until the upstream says otherwise
     limits: Limits = field(default_factory=Limits)
-    tool_images: Literal["native", "hoist"] = "native"  # may a tool result carry an image on this wire
+    tool_images: ToolImages = "native"
     sibling: str | None = None  # the model of the same upstream that can look for this one
     why: str = "nothing is known about this model"  # the rule that decided `vision`
     settled: bool = False  # the user has said so: no rejection changes it

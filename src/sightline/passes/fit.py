@@ -23,10 +23,11 @@ _UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the 
 def target(limits: Limits, images: int = 1, encoded: int = 0) -> Target:
     """What one of so many images has to be, `encoded` being the base64 length of all of them together."""
     each = limits.encoded_bytes
-    # A tenth of the request is left to its words.
+    # A tenth of the request is left to its words. The shares halve when the images double: with a share for each
+    # number of images, every new one would change all that were sent before, and the cached prefix with them.
     room = limits.request_bytes * 9 // 10 if limits.request_bytes is not None else None
     if room is not None and encoded > room:
-        each = min(each or room, room // images)
+        each = min(each or room, room >> (images - 1).bit_length())
     return Target(limits.formats, each, limits.edge_among(images))
 
 
@@ -48,12 +49,18 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 
 def _beyond_count(scene: Scene, rules: Rules) -> dict[tuple[str | int, ...], Fate]:
-    """The oldest images, where a provider takes only so many."""
+    """The oldest images, where a provider takes only so many: several at once, so that it happens seldom."""
     most = rules.profile.limits.count
     if most is None or len(scene.sights) <= most:
         return {}
-    no = Refusal("too_large", f"the provider takes at most {most} images in a request and newer ones were kept")
-    return {s.place: Refused(absence(no, s.filename), no) for s in scene.sights[: len(scene.sights) - most]}
+    batch = max(1, most // 4)
+    leaving = -(-(len(scene.sights) - most) // batch) * batch
+    no = Refusal(
+        "too_large",
+        f"the provider takes at most {most} images in a request and newer ones were kept",
+        "ask for the image again to see it",
+    )
+    return {s.place: Refused(absence(no, s.filename), no) for s in scene.sights[:leaving]}
 
 
 def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | Need:

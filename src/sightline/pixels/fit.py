@@ -116,9 +116,9 @@ def _decoded(data: bytes, picture: Picture) -> Bitmap | Refusal:
         bitmap.load()
         return _plain(_upright(bitmap, data, picture))
     except Pillow.DecompressionBombError:
-        return Refusal("too_large", "the image holds more pixels than its header says")
+        return Refusal("too_large", "the image holds more pixels than its header says", "ask for the image again")
     except Exception:  # noqa: BLE001 - a decoder may raise anything over a hostile or broken file
-        return Refusal("corrupt", f"the {picture.mime} image cannot be decoded")
+        return Refusal("corrupt", f"the {picture.mime} image cannot be decoded", "ask for the image again")
 
 
 def _upright(bitmap: Bitmap, data: bytes, picture: Picture) -> Bitmap:

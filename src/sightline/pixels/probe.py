@@ -13,6 +13,7 @@ from sightline.pixels.headers import Header
 
 Reader = Callable[[bytes], Header | None]
 
+_REMEDY = "ask for a PNG, JPEG, WebP or GIF of it"
 _ENOUGH = 64  # bytes that tell one type from another
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 _AVIF, _HEIC = frozenset({b"avif", b"avis"}), frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"})
@@ -56,12 +57,12 @@ def probe(head: bytes, total: int) -> Picture | Refusal | None:
     """What the first bytes of a file of `total` bytes say; None: they are too few to say it."""
     whole = len(head) >= total
     if not total:
-        return Refusal("corrupt", "the image is empty")
+        return Refusal("corrupt", "the image is empty", "ask for the image again")
     if len(head) < _ENOUGH and not whole:
         return None
     mime = mime_of(head)
     if mime is None:
-        return Refusal("unsupported_type", f"this is {_other(head)}, not an image that can be shown")
+        return Refusal("unsupported_type", f"this is {_other(head)}, not an image that can be shown", _REMEDY)
     try:
         header = _READERS[mime](head)
     except (struct.error, IndexError):
@@ -69,7 +70,7 @@ def probe(head: bytes, total: int) -> Picture | Refusal | None:
             return None
         header = None
     if header is None or header.stored.width <= 0 or header.stored.height <= 0:
-        return Refusal("corrupt", f"the header of the {mime} image is broken")
+        return Refusal("corrupt", f"the header of the {mime} image is broken", "ask for the image again")
     return Picture(mime, _upright(header), total, turned=header.orientation != 1)
 
 

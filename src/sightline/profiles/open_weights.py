@@ -219,5 +219,5 @@ MISTRAL = Preset(
     sibling="mistral-small-latest",
     limits=_MISTRAL_LIMITS,
     cache=(CachePrice("*", 1, 0.1),),
-    quirks=frozenset({"no_user_after_tool"}),
+    tool_images={"openai_chat": "bridge"},  # code 3230: Unexpected role 'user' after role 'tool'
 )

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sightline.model.profile import Api, Limits
-
-ToolImages = Literal["native", "hoist"]
+from sightline.model.profile import Api, Limits, ToolImages
 
 Quirk = Literal[
     "bearer_only",  # takes its key as `Authorization: Bearer`, also on the Anthropic wire
     "gated_user_agent",  # refuses callers it does not know: a look carries the client's own User-Agent
-    "no_user_after_tool",  # refuses a user message that directly follows a tool message
     "reset_store",  # a request with images needs `store: false`
     "stream_only",  # answers streams only, and wants `store: false` and `instructions`
     "strip_think",  # reasoning stands in the answer's text, between <think> tags

@@ -45,14 +45,24 @@ async def _json(http: Http, method: str, url: str, body: Json = None) -> Json:
 async def _ollama(http: Http, base: str) -> list[str]:
     listed = await _json(http, "GET", f"{base}/api/tags")
     models = listed.get("models") if isinstance(listed, dict) else None
-    names = [m.get("name") for m in models if isinstance(m, dict)] if isinstance(models, list) else []
     seeing = []
-    for name in (name for name in names if isinstance(name, str)):
+    for name in filter(None, map(_local_name, models if isinstance(models, list) else [])):
         shown = await _json(http, "POST", f"{base}/api/show", {"model": name})
         capabilities = shown.get("capabilities") if isinstance(shown, dict) else None
         if isinstance(capabilities, list) and "vision" in capabilities:
             seeing.append(name)
     return seeing
+
+
+def _local_name(model: Json) -> str:
+    """The name of a model that runs here: Ollama also lists those that it passes images on to, elsewhere."""
+    match model:
+        case {"remote_host": str(elsewhere)} | {"remote_model": str(elsewhere)} if elsewhere:
+            return ""
+        case {"name": str(name)} if not name.lower().endswith(("-cloud", ":cloud")):
+            return name
+        case _:
+            return ""
 
 
 async def _lmstudio(http: Http, base: str) -> list[str]:

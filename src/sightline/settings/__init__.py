@@ -89,6 +89,11 @@ class Settings:
             return None if not model else _split(model) if "/" in model else (provider, model)
         return provider, model_id
 
+    @property
+    def is_main_model(self) -> bool:
+        """The named one is the file's main model, which looks only when it sees."""
+        return self.sources["model"] == "file" and not self.values["modelId"]
+
     def variable(self, names: Iterable[str]) -> str:
         """The first of these environment variables that is set, by its value."""
         return next((value for name in names if (value := self.environment.get(name, "").strip())), "")

@@ -141,7 +141,7 @@ KEYS: tuple[Key, ...] = (
         'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
     Key("upstreams", {}, Kind("a JSON object", _upstreams_fault, _json),
         'providers by name: {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}'),
-    Key("maxImagesPerTurn", 20, _count(0, 1000), "how many images are described in one turn; 0: no limit"),
+    Key("maxImagesPerTurn", 20, _count(0, 1000), "how many images of one request are described; 0: no limit"),
     Key("seer", "auto", _choice("auto", "off"),
         "auto: find a model that looks when none is named; off: only the named one"),
     Key("record", "disk", _choice("disk", "memory"), "where images and descriptions are remembered"),

@@ -1,4 +1,8 @@
-"""The tables of the record, as numbered steps: a step that was released is never changed."""
+"""The tables of the record, as numbered steps: a step that was released is never changed.
+
+Every row has a scope, the keyed hash of the credential that made it; it is empty where a row is the whole user's:
+what an upstream has said of a model, and what the user has agreed to.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
             used REAL NOT NULL,
             UNIQUE (scope, sha256, seer, prompt))""",
         """CREATE TABLE lessons (
+            scope TEXT NOT NULL,
             upstream TEXT NOT NULL, model TEXT NOT NULL, blind INTEGER NOT NULL,
             limits TEXT NOT NULL, why TEXT NOT NULL, expires REAL NOT NULL,
             UNIQUE (upstream, model, blind))""",
-        "CREATE TABLE consents (provider TEXT PRIMARY KEY, given INTEGER NOT NULL, at REAL NOT NULL)",
+        """CREATE TABLE consents (
+            scope TEXT NOT NULL, provider TEXT PRIMARY KEY, given INTEGER NOT NULL, at REAL NOT NULL)""",
     ),
 )
 

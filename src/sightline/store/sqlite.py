@@ -146,7 +146,7 @@ class SqliteRecord:
             ).fetchone()
             limits = _limits(known[0]).tightened(lesson.limits) if known else lesson.limits
             connection.execute(
-                "INSERT OR REPLACE INTO lessons VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, ?, ?)",
                 (*key, json.dumps(asdict(limits)), lesson.why, self._now() + days * _DAY),
             )
 
@@ -176,7 +176,7 @@ class SqliteRecord:
     @_spared(None)
     def consent(self, provider: str, given: bool) -> None:
         with self._database.writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?)", (provider, given, self._now()))
+            connection.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", (provider, given, self._now()))
 
     def consents(self) -> Mapping[str, bool]:
         return {provider: bool(given) for provider, given in self._consents()}

@@ -14,11 +14,15 @@ TextOf = Callable[[str], Buffer]
 """Gives the whole text of a string of the tree, with what was lifted out of it."""
 
 
-def address(url: str, text_of: TextOf) -> Source:
-    """What an image's URL points at: data that stands right there, or somewhere else."""
+_MAY_BE_IMAGES = ("image/", "application/octet-stream")
+
+
+def address(url: str, text_of: TextOf) -> Source | None:
+    """What an image's URL points at: data that stands right there, or somewhere else; None for what is no image."""
     head, comma, payload = url.partition(",")
     if comma and head[:5].lower() == "data:":
-        return Inline(head[5:].partition(";")[0].strip().lower(), text_of(payload))
+        declared = head[5:].partition(";")[0].strip().lower()
+        return Inline(declared, text_of(payload)) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
     return Link(url)
 
 

@@ -21,6 +21,7 @@ from sightline.wire.shape import at, entries, filename_in, text_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
 MARKER = "[image shown in the following message]"
+BRIDGE = "I will look at the images that the tools brought."
 
 
 def read(tree: Json, text_of: TextOf) -> Scene:
@@ -65,7 +66,7 @@ def _source(part: dict[str, Json], text_of: TextOf) -> Source | None:
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoisted = [s for s in scene.sights if s.role == "tool" and profile.tool_images == "hoist" and _has_pixels(s)]
+    hoisted = [s for s in scene.sights if s.role == "tool" and profile.tool_images != "native" and _has_pixels(s)]
     tool_messages = {sight.place[:2] for sight in hoisted}
     edits: list[Edit] = [
         Replace(sight.place, part)
@@ -74,6 +75,8 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     ]
     edits += [Replace((*place, "content"), _emptied(place, scene, hoisted, tree)) for place in sorted(tool_messages)]
     for end, run in groupby(hoisted, key=lambda sight: _run_end(sight, tree)):
+        if profile.tool_images == "bridge":
+            edits.append(Insert(("messages", end), {"role": "assistant", "content": BRIDGE}))
         edits.append(Insert(("messages", end), {"role": "user", "content": _shown(run, tree)}))
     return edits
 

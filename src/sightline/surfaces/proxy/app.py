@@ -18,7 +18,7 @@ from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receiv
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import Reply, words
-from sightline.surfaces.proxy.routes import Directory, Route, route
+from sightline.surfaces.proxy.routes import Directory, Route, route, speaks
 
 log = logging.getLogger("sightline")
 
@@ -48,14 +48,14 @@ class Proxy:
         if scope["type"] != "http":
             return
         request = Request(scope["method"], scope["headers"])
-        reply = Reply(send, None)
+        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+        reply = Reply(send, speaks(path, request.headers), heard=True)
         if no := unwelcome(request):
             await reply.refused(400, words(no))
             return
         if request.header(b"upgrade").lower() == "websocket":
             await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
             return
-        path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         if path == "/sightline/health":
             await send_health(send)
             return
@@ -63,7 +63,7 @@ class Proxy:
         if isinstance(way, Refusal):
             await reply.refused(400, words(way))
             return
-        reply = Reply(send, way.wire)
+        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None)
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG

@@ -23,7 +23,7 @@ _CONNECTION = frozenset(
         b"upgrade",
     }
 )
-CREDENTIALS = (b"authorization", b"x-api-key")
+CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 _NAMES = frozenset({b"idempotency-key", b"x-idempotency-key", b"x-client-request-id", b"x-stainless-retry-count"})
 _LENT = frozenset(  # what a seer of the same upstream may use of the client's headers
     {*CREDENTIALS, b"user-agent", b"anthropic-version", b"openai-organization", b"openai-project"}

@@ -7,7 +7,7 @@ import orjson
 from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
-from sightline.wire import OPENAI_CHAT, Wire
+from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
@@ -25,10 +25,11 @@ _LARGEST_ERROR = 64 * 1024
 
 
 class Reply:
-    def __init__(self, send: Send, wire: Wire | None) -> None:
+    def __init__(self, send: Send, wire: Wire, heard: bool) -> None:
+        """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._wire = wire
-        self._hearing = Hearing(wire.voice) if wire else None
+        self._hearing = Hearing(wire.voice) if heard else None
         self.begun = False
 
     async def relay(self, exchange: Exchange) -> None:
@@ -54,8 +55,7 @@ class Reply:
             await self._say(Broken(message))
             await self._end()
             return
-        wire = self._wire or OPENAI_CHAT
-        shape = wire.permanent if retry_after is None else wire.passing
+        shape = self._wire.permanent if retry_after is None else self._wire.passing
         body = orjson.dumps(shape(message))
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         if retry_after is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sightline.model.profile import Api
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, joined
-from sightline.wire import WIRES, Wire
+from sightline.wire import ANTHROPIC, OPENAI_CHAT, WIRES, Wire
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -31,6 +31,14 @@ class Route:
     api: Api
     wire: Wire | None  # None: a path that is nobody's business but the upstream's
     counts: bool = False  # only tokens are counted there
+
+
+def speaks(path: str, headers: Headers) -> Wire:
+    """The wire whose words a client of this path understands: of another API, those of the nearest one."""
+    if path.startswith("/u/"):
+        path = "/" + path[3:].partition("/")[2]
+    nearest = ANTHROPIC if _dialect(path, headers) == "anthropic" else OPENAI_CHAT
+    return _BY_PATH.get(path, nearest)
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:

@@ -1,0 +1,94 @@
+"""What settings and flags make of the upstreams and of the model that looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sightline.cli import compose
+from sightline.model.refusal import Refusal
+from sightline.seers.choice import Named
+from sightline.settings import Settings, load
+from tests.requirements import requirement
+
+
+def settings(home: Path, **held: object) -> Settings:
+    home.mkdir(exist_ok=True)
+    (home / "vision-proxy.json").write_text(json.dumps(held))
+    keys = {"DEEPSEEK_API_KEY": "sk-deep", "OPENAI_API_KEY": "sk-open"}
+    return load({"SIGHTLINE_HOME": str(home), **keys})
+
+
+def named(found: Settings) -> Named | Refusal | None:
+    places = compose.directory(found)
+    assert not isinstance(places, Refusal)
+    return compose.named_seer(found, places)
+
+
+@requirement("preset.key_stays")
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"upstreams": {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}, "model": "work/eye"},
+        {"upstreams": {"deepseek": {"baseUrl": "https://llm.example.com/v1"}}, "model": "deepseek/eye"},
+        {"provider": "openai", "modelId": "eye", "baseUrl": "https://llm.example.com/v1"},
+    ],
+    ids=["a preset elsewhere", "a known name elsewhere", "a base URL elsewhere"],
+)
+def test_a_key_and_a_consent_go_to_no_host_but_their_own(tmp_path: Path, held: dict[str, object]) -> None:
+    seer = named(settings(tmp_path / "home", **held))
+    assert isinstance(seer, Named)
+    assert seer.api_key == ""
+    assert seer.provider == "llm.example.com"
+
+
+def test_at_its_own_address_a_provider_has_its_key_and_its_name(tmp_path: Path) -> None:
+    seer = named(settings(tmp_path / "home", provider="openai", modelId="gpt-6-luna"))
+    assert isinstance(seer, Named)
+    assert (seer.provider, seer.api_key) == ("openai", "sk-open")
+
+
+@requirement("seer.sees")
+def test_a_blind_model_is_not_asked_to_look(tmp_path: Path) -> None:
+    refused = named(settings(tmp_path / "home", provider="deepseek", modelId="deepseek-v4-pro"))
+    assert isinstance(refused, Refusal)
+    assert "takes no images itself" in refused.what
+    assert named(settings(tmp_path / "home", model="deepseek/deepseek-v4-pro")) is None, "the main model may be blind"
+
+
+def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    refused = named(settings(tmp_path / "home", provider="nobody", modelId="eye"))
+    assert isinstance(refused, Refusal)
+    assert "deepseek" in refused.remedy
+
+
+@pytest.mark.parametrize("flag", ["ftp://a", "nowhere", "x=", "http://", "http://a:99999"])
+def test_a_flag_that_is_no_upstream_is_refused(tmp_path: Path, flag: str) -> None:
+    assert isinstance(compose.directory(settings(tmp_path / "home"), [flag]), Refusal)
+
+
+def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: Path) -> None:
+    found = compose.directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
+    assert not isinstance(found, Refusal)
+    assert found.owners["anthropic"].name == "llm.example.com"
+    assert found.named["openai"].base("openai_chat") == "http://127.0.0.1:9/v1"
+    assert found.owners["openai_chat"].name == "llm.example.com"
+
+
+@pytest.mark.parametrize(
+    ("variables", "host", "proxy"),
+    [
+        ({"HTTPS_PROXY": "http://p:1"}, "a.example", "http://p:1"),
+        ({"https_proxy": "p:1"}, "a.example", "http://p:1"),
+        ({"ALL_PROXY": "http://p:1"}, "a.example", "http://p:1"),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "example"}, "a.example", None),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".a.example,b"}, "a.example", None),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}, "a.example", None),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "ample"}, "a.example", "http://p:1"),
+        ({}, "a.example", None),
+    ],
+)
+def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: str, proxy: str | None) -> None:
+    assert compose.proxies(variables)("https", host) == proxy

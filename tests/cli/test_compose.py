@@ -50,6 +50,41 @@ def test_at_its_own_address_a_provider_has_its_key_and_its_name(tmp_path: Path) 
     assert (seer.provider, seer.api_key) == ("openai", "sk-open")
 
 
+@requirement("seer.loopback.here")
+def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machine(tmp_path: Path) -> None:
+    held = {"ollama": {"baseUrl": "http://gpu-box.lan:11434/v1"}, "lmstudio": {"baseUrl": "http://127.0.0.1:1/v1"}}
+    places = compose.directory(settings(tmp_path / "home", upstreams=held))
+    assert not isinstance(places, Refusal)
+    assert compose.local_servers(places).keys() == {"lmstudio", "llamacpp"}
+
+
+@requirement("preset.key_stays")
+def test_a_key_of_the_file_is_not_sent_to_a_provider_that_the_environment_names(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    settings(home, provider="openai", modelId="gpt-6-luna", apiKey="sk-file")
+    (home / "vision-proxy.json").chmod(0o600)
+    keys = {"SIGHTLINE_HOME": str(home), "ZAI_API_KEY": "sk-zai"}
+    for model, key in (("zai/glm-5.3-flash", "sk-zai"), ("groq/qwen3.8-27b", "")):
+        seer = named(load({**keys, "SIGHTLINE_MODEL": model}))
+        assert isinstance(seer, Named)
+        assert seer.api_key == key
+    seer = named(load(keys))
+    assert isinstance(seer, Named)
+    assert seer.api_key == "sk-file"
+
+
+def test_a_login_in_an_upstream_s_address_is_refused(tmp_path: Path) -> None:
+    refused = compose.directory(settings(tmp_path / "home"), ["http://alice:hunter2@127.0.0.1:1"])
+    assert isinstance(refused, Refusal)
+    assert "hunter2" not in str(refused)
+
+
+def test_the_one_upstream_of_a_run_takes_every_wire(tmp_path: Path) -> None:
+    found = compose.directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], alone=True)
+    assert not isinstance(found, Refusal)
+    assert {upstream.name for upstream in found.owners.values()} == {"deepseek"}
+
+
 @requirement("seer.sees")
 def test_a_blind_model_is_not_asked_to_look(tmp_path: Path) -> None:
     refused = named(settings(tmp_path / "home", provider="deepseek", modelId="deepseek-v4-pro"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from sightline.store import open_record
 from tests.cli.command import assert_refused, sightline
@@ -32,8 +35,30 @@ def test_alone_it_means_the_provider_of_the_settings() -> None:
 
 def test_a_provider_of_ones_own_can_be_named() -> None:
     own = {"SIGHTLINE_UPSTREAMS": '{"work": {"baseUrl": "https://llm.example.com/v1"}}'}
-    assert sightline("consent", "yes", "work", env=own).code == 0
+    said = sightline("consent", "yes", "work", "--json", env=own).json
+    assert said == {"provider": "llm.example.com", "consent": True}, "whoever gets the image, by address"
     assert_refused(sightline("consent", "yes", "work"), "'work'", "known are", "openai")
+
+
+@requirement("consent.command")
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"provider": "work", "modelId": "eye", "upstreams": {"work": {"baseUrl": "https://llm.example.com/v1"}}},
+        {"provider": "openai", "modelId": "eye", "baseUrl": "https://llm.example.com/v1"},
+    ],
+    ids=["an upstream of one's own", "another address for a known provider"],
+)
+def test_the_command_that_a_seer_asks_for_is_the_one_that_gives_consent(home: Path, held: dict[str, object]) -> None:
+    (home / "vision-proxy.json").write_text(json.dumps(held))
+    asked = sightline("doctor", "--json").json["seers"][0]["refusal"]
+    command = asked.partition("the user runs: ")[2].rstrip(")").split()
+    assert command == ["sightline", "consent", "yes", "llm.example.com"]
+    assert sightline(*command[1:]).code == 0
+    assert "there is no key" in sightline("doctor", "--json").json["seers"][0]["refusal"], (
+        "consented, next comes the key"
+    )
+    assert sightline("consent", "no").out.startswith("llm.example.com: no image")
 
 
 @requirement("consent.kept")

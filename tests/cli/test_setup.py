@@ -39,7 +39,7 @@ def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
     if agent.file.endswith(".json"):
         assert isinstance(json.loads(lines), dict)
     elif agent.file.endswith(".toml"):
-        assert tomllib.loads(lines)["model_providers"]["sightline"]["base_url"] == f"{HERE}/v1"
+        assert tomllib.loads(lines)["model_providers"]["sightline"]["base_url"] == f"{HERE}/u/openai/v1"
     else:
         assert lines.startswith(("GOOGLE_GEMINI_BASE_URL=", "cline auth "))
 

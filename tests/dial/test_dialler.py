@@ -372,13 +372,21 @@ async def test_a_client_that_does_not_read_does_not_make_memory_grow() -> None:
         exchange.close()
 
 
-async def test_what_was_read_and_put_back_is_read_again() -> None:
+async def test_what_was_peeked_at_is_read_again() -> None:
     async with listening(saying(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 11\r\n\r\nhello world")) as upstream:
         exchange = await sent(Dialler(), "GET", upstream.url)
-        assert await exchange.read(100) == b"hello world"
-        exchange.put_back(b"hello world")
+        assert await exchange.peek(100, seconds=20) == b"hello world"
         assert not exchange.drained
         assert await everything(exchange) == b"hello world"
+        exchange.close()
+
+
+async def test_an_answer_that_stalls_or_breaks_off_is_peeked_at_as_far_as_it_came() -> None:
+    begun = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 99\r\n\r\nhello"
+    async with listening(saying(begun)) as upstream:
+        exchange = await sent(Dialler(), "GET", upstream.url)
+        assert await exchange.peek(100, seconds=0.05) == b"hello"
+        assert await exchange.piece() == b"hello"
         exchange.close()
 
 

@@ -50,7 +50,7 @@ async def test_a_model_that_turns_out_blind_is_told_and_stays_told(status: int, 
     assert after is not None
     assert str(after.receipt).endswith(f"told by up/eye; sent again after the upstream said {status} (blind)")
     assert fates(await again(stage, picture())) == [Shown]  # not yet: the repair might have been wrong
-    stage.engine.taken(after, visitor())
+    await stage.engine.taken(after, visitor())
     assert sent(await again(stage, picture())) == sent(after)
     assert fates(await again(Stage(ScriptedSeer(), record=stage.record), picture())) == [Told]
     assert fates(await again(stage, picture(), model="another")) == [Shown]
@@ -75,7 +75,7 @@ async def test_an_image_over_a_limit_is_fitted_to_it_and_the_limit_is_remembered
     after = await rejected(stage, 400, said, picture(), picture(1, (64, 64)))
     assert fates(after) == [Refitted, Shown]
     assert after is not None
-    stage.engine.taken(after, visitor())
+    await stage.engine.taken(after, visitor())
     following = await again(stage, picture(), picture(1, (64, 64)))
     assert content(following) == content(after)
     if edges:
@@ -103,7 +103,7 @@ async def test_two_lessons_hold_together() -> None:
     ):
         after = await rejected(stage, 400, said, *pictures)
         assert after is not None
-        stage.engine.taken(after, visitor())
+        await stage.engine.taken(after, visitor())
     assert fates(await again(stage, *pictures)) == [Refused, Refitted, Refitted]
 
 
@@ -125,7 +125,7 @@ async def test_a_history_with_a_broken_image_heals_and_stays_healed(broken: byte
     after = await rejected(stage, 400, "Could not process image", picture(), broken, picture(1))
     assert fates(after) == [Shown, Refused, Shown]
     assert after is not None
-    stage.engine.taken(after, visitor())
+    await stage.engine.taken(after, visitor())
     assert fates(await again(stage, picture(), broken, picture(1), picture(2))) == [Shown, Refused, Shown, Shown]
 
 
@@ -136,7 +136,7 @@ async def test_an_image_that_the_upstream_named_is_left_out_alone() -> None:
     after = await rejected(stage, 400, said, picture(), picture(1), picture(2))
     assert fates(after) == [Shown, Refused, Shown]
     assert after is not None
-    stage.engine.taken(after, visitor())
+    await stage.engine.taken(after, visitor())
     assert fates(await again(stage, picture(), picture(1), picture(2))) == [Shown, Refused, Shown]
     other = visitor("somebody else")
     stage_other = await stage.engine.prepare(stage.read(asking(picture(1), model=SEEING)), other)
@@ -218,7 +218,7 @@ async def test_learnt_blindness_lasts_seven_days() -> None:
     stage = Stage(ScriptedSeer(), record=record)
     after = await rejected(stage, 400, "this model does not support image input", picture())
     assert after is not None
-    stage.engine.taken(after, visitor())
+    await stage.engine.taken(after, visitor())
     seen = []
     for today[0] in (0.1, 6.9, 7.1):
         seen += fates(await again(stage, picture()))

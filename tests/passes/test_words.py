@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.facts import Description
+from sightline.model.fence import attribute, neutral
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
-from sightline.passes.words import absence, attribute, description, neutral
+from sightline.passes.words import absence, description
 from tests.requirements import requirement
 
 SHA = "a" * 64

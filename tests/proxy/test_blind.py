@@ -220,6 +220,32 @@ def test_a_turned_photo_is_looked_at_upright(tmp_path: Path) -> None:
         assert 'width="320"' in fence_in(provider.asked("deepseek-v4-pro")[-1].body)
 
 
+@requirement("seer.fallback")
+def test_when_the_sibling_fails_a_model_of_this_machine_looks(tmp_path: Path) -> None:
+    with (
+        deepseek(faults=[Fail(model="deepseek-flash", status=401)]) as provider,
+        Provider((("qwen3-vl:8b", "sees"),)) as local,
+        sightline(
+            tmp_path,
+            f"deepseek={provider.url}",
+            env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})},
+        ) as proxy,
+    ):
+        said = ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+        assert QUADRANTS in said
+        assert b"ollama/qwen3-vl:8b" in provider.asked("deepseek-v4-pro")[-1].body
+
+
+@requirement("mode.always")
+def test_with_mode_always_a_model_that_sees_may_be_its_own_sibling(tmp_path: Path) -> None:
+    with (
+        deepseek() as provider,
+        sightline(tmp_path, f"deepseek={provider.url}", env={"SIGHTLINE_MODE": "always"}) as proxy,
+    ):
+        said = ask_chat(f"{proxy.url}/u/deepseek", "deepseek-flash", pasted_chat(PICTURE))
+    assert said.startswith(f"I was told: image 1 of 1: {QUADRANTS}")
+
+
 @requirement("tell.count")
 def test_counting_tokens_never_pays_for_a_look(tmp_path: Path) -> None:
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:

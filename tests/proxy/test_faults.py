@@ -145,6 +145,17 @@ def test_a_client_that_leaves_takes_its_upstream_request_along(tmp_path: Path, w
         assert provider.exchanges[0].abandoned
 
 
+@requirement("fault.leaves")
+def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_path: Path) -> None:
+    hang = Hang()
+    with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
+        body = b"x" * 2_000_000
+        with plug(proxy.url) as connection:
+            connection.sendall(head("/v1/responses", len(body)) + body)
+            hang.reached.result(30)
+        assert provider.exchanges[0].abandoned
+
+
 @requirement("fault.seer")
 def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(tmp_path: Path) -> None:
     faults = [Reset(model="deepseek-flash"), Reset(model="deepseek-flash")]

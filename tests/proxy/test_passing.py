@@ -179,7 +179,13 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
 @requirement("route.loopback")
 @pytest.mark.parametrize(
     "header",
-    [("origin", "https://evil.example"), ("origin", "null"), ("host", "evil.example"), ("host", "evil.example:80")],
+    [
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+        ("host", "evil.example"),
+        ("host", "evil.example:80"),
+    ],
 )
 def test_a_web_page_cannot_use_the_proxy(tmp_path: Path, header: tuple[str, str]) -> None:
     import socket

@@ -14,6 +14,7 @@ from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
+from tests.scripted.faults import Fail
 from tests.scripted.limits import BEDROCK
 from tests.scripted.pictures import (
     html_page,
@@ -92,6 +93,24 @@ def test_a_repaired_retry_does_not_carry_the_name_of_the_request_it_replaces(tmp
     for name in ("idempotency-key", "x-client-request-id"):
         assert (len(first.header(name)), len(second.header(name))) == (1, 0)
     assert second.header("x-session-id") == ["three"]
+
+
+@requirement("recover.remembered")
+def test_nothing_is_learnt_from_a_repair_that_did_not_help(tmp_path: Path) -> None:
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
+        provider.faults.extend([None, Fail(status=400)])
+        body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
+        assert exchange(proxy.url, "/v1/messages", body).status == 400
+        assert exchange(proxy.url, "/v1/messages", body).status == 200
+        assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, False]
+
+
+@requirement("body.identity_answer")
+def test_an_answer_that_may_have_to_be_read_comes_unpacked(tmp_path: Path) -> None:
+    with Provider((("*", "ollama"),), gzip=True) as provider, sightline(tmp_path, provider.url) as proxy:
+        body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
+        assert exchange(proxy.url, "/v1/messages", body, headers=[("accept-encoding", "gzip")]).status == 200
+        assert {tuple(one.header("accept-encoding")) for one in provider.exchanges} == {("identity",)}
 
 
 @requirement("fit.crowd")

@@ -68,11 +68,12 @@ async def test_a_named_model_comes_before_all_others() -> None:
 
 @requirement("tell.sibling", "seer.credential")
 async def test_without_a_named_one_the_upstream_s_sibling_looks_with_the_client_s_own_credential() -> None:
-    (seer,) = await seers().of(visitor(), profile())
+    seer, *others = await seers().of(visitor(), profile())
+    assert others, "the models of this machine come after it, for when it fails"
     assert isinstance(seer, MessagesSeer)
     assert (seer.name, seer.model, seer.url) == ("up/eye-0", "eye-0", "https://up.example/anthropic/v1/messages")
     assert seer.headers == dict(HEADERS)
-    (seer,) = await seers().of(visitor("openai_chat"), profile(wire="openai_chat"))
+    seer, *_ = await seers().of(visitor("openai_chat"), profile(wire="openai_chat"))
     assert isinstance(seer, ChatSeer)
     assert seer.url == "https://up.example/v1/chat/completions"
 
@@ -127,10 +128,10 @@ async def test_a_named_model_without_a_key_says_which_one_is_missing() -> None:
 
 async def test_a_seer_knows_the_limits_of_its_model() -> None:
     anthropic = Upstream("mine", {"anthropic": "https://api.anthropic.com"}, preset="anthropic")
-    (seer,) = await seers().of(Visitor(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
+    seer, *_ = await seers().of(Visitor(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
     assert not isinstance(seer, Refusal)
     assert seer.limits.edge == 8000
-    (unknown,) = await seers().of(visitor(), profile())
+    unknown, *_ = await seers().of(visitor(), profile())
     assert not isinstance(unknown, Refusal)
     assert unknown.limits == Limits()
 

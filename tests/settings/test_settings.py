@@ -79,7 +79,7 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
     settings = load(env(home))
     assert {name: settings.values[name] for name in held} == held
     assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
-    assert (settings.system_prompt, settings.include_context) == ("Look.", False)
+    assert settings.system_prompt == "Look."
     assert settings.warnings == ()
 
 

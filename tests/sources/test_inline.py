@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
-from sightline.sources.inline import decode, decoded_size, encode, head
+from sightline.sources.inline import decode, decoded_size, head
 from tests.requirements import requirement
 
 PICTURE = bytes(range(256)) * 40
@@ -43,11 +43,6 @@ def test_every_way_of_writing_gives_the_bytes_back(way: str, data: bytes) -> Non
     text = WAYS[way](data)
     assert decode(text) == data
     assert decode(memoryview(text)) == data
-
-
-@given(st.binary())
-def test_encoding_is_what_the_standard_library_does(data: bytes) -> None:
-    assert encode(data) == base64.b64encode(data).decode("ascii")
 
 
 @given(st.binary() | st.text("ABab01+/-_= \n\\").map(str.encode))

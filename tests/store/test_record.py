@@ -72,7 +72,7 @@ def test_what_was_never_kept_is_not_there(record: Record) -> None:
 
 def test_a_description_comes_back_as_remembered(record: Record) -> None:
     record.keep_description("scope", WORDS, "v1")
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
 
 
 @requirement("record.key")
@@ -96,7 +96,7 @@ def test_a_later_description_stands_in_the_place_of_the_earlier(record: Record) 
     record.keep_description("scope", WORDS, "v1")
     better = replace(WORDS, text="Zwölf Boxkämpfer 🥊 " * 1000)
     record.keep_description("scope", better, "v1")
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(better, remembered=True)
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == better
 
 
 def test_lessons_about_the_same_model_add_up(record: Record) -> None:
@@ -176,7 +176,7 @@ def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
     record.close()
     again = open_record(tmp_path)
     assert again.image("scope", IMAGE.sha256) == IMAGE
-    assert again.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+    assert again.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
     assert again.lesson("zai", "glm") == Lesson(blind=True, why="it said so")
     assert again.consents() == {"openai": True}
     again.close()
@@ -264,7 +264,7 @@ def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: p
     database.close()
     record.keep_image("scope", IMAGE)
     assert record.image("scope", IMAGE.sha256) is None
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == replace(WORDS, remembered=True)
+    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
     assert [line.levelno for line in caplog.records] == [logging.WARNING]
     record.close()
 

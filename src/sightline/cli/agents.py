@@ -34,23 +34,25 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "claude",
             "Claude Code",
-            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P"}}'""",
+            point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
+            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P/u/NAME"}}'""",
             file="~/.claude/settings.json",
-            lines='{"env": {"ANTHROPIC_BASE_URL": "$P"}}',
-            note="`sightline run -- claude` does all of it by itself and keeps the provider you already use."
+            lines='{"env": {"ANTHROPIC_BASE_URL": "$P/u/NAME"}}',
+            note="NAME is your provider: anthropic, deepseek, zai, moonshot, …"
+            " `sightline run -- claude` does all of it by itself and keeps the provider you already use."
             " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
         ),
         Agent(
             "codex",
             "Codex",
-            point="codex -c openai_base_url=$P/v1  # passes unchanged so far",
+            point="codex -c openai_base_url=$P/u/openai/v1  # passes unchanged so far",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
-            '{name="Sightline",base_url="$P/v1",wire_api="responses",requires_openai_auth=true}\'',
+            '{name="Sightline",base_url="$P/u/openai/v1",wire_api="responses",requires_openai_auth=true}\'',
             file="~/.codex/config.toml",
             lines='model_provider = "sightline"  # above the first table\n'
             "[model_providers.sightline]\n"
             'name = "Sightline"\n'
-            'base_url = "$P/v1"\n'
+            'base_url = "$P/u/openai/v1"\n'
             'wire_api = "responses"\n'
             "requires_openai_auth = true",
             note="OPENAI_BASE_URL is ignored by it.",
@@ -59,7 +61,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "qwen",
             "Qwen Code",
-            once="OPENAI_BASE_URL=$P/v1 qwen --auth-type openai",
+            once="OPENAI_BASE_URL=$P/u/NAME/v1 qwen --auth-type openai",
             file="~/.qwen/settings.json",
             lines='{"modelProviders": {"openai": [{"id": "MODEL", "baseUrl": "$P/u/dashscope/v1",'
             ' "envKey": "DASHSCOPE_API_KEY",\n'
@@ -106,17 +108,17 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "cline",
             "Cline CLI",
-            point="cline auth -p openai -k KEY -m MODEL -b $P/v1",
-            once="cline auth --data-dir DIR -p openai -k KEY -m MODEL -b $P/v1; cline --data-dir DIR PROMPT",
+            point="cline auth -p openai -k KEY -m MODEL -b $P/u/NAME/v1",
+            once="cline auth --data-dir DIR -p openai -k KEY -m MODEL -b $P/u/NAME/v1; cline --data-dir DIR PROMPT",
             file="~/.cline/data/settings/providers.json, written by",
-            lines="cline auth -p openai -k KEY -m MODEL -b $P/v1",
+            lines="cline auth -p openai -k KEY -m MODEL -b $P/u/NAME/v1",
             note="OPENAI_BASE_URL is ignored by it, and only OpenAI-compatible providers can be pointed.",
         ),
         Agent(
             "copilot",
             "Copilot CLI",
-            point="COPILOT_PROVIDER_BASE_URL=$P/v1 copilot, with a key of your own",
-            once="COPILOT_PROVIDER_BASE_URL=$P/v1 COPILOT_PROVIDER_TYPE=openai"
+            point="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot, with a key of your own",
+            once="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 COPILOT_PROVIDER_TYPE=openai"
             " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL copilot",
             note="With a key of your own only; with the GitHub login nothing can be pointed. Pictures that its"
             " own view tool opens never leave it; attached ones do.",

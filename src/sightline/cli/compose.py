@@ -13,7 +13,7 @@ from sightline.model.profile import Api, Profile, WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
-from sightline.profiles import lookup as profiles
+from sightline.profiles import lookup
 from sightline.profiles.lookup import by_address
 from sightline.profiles.presets import PRESETS
 from sightline.seers.choice import Named, Seers
@@ -48,12 +48,15 @@ class Parts:
         self.record.close()
 
 
-def parts(settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str] | None = None) -> Parts | Refusal:
+def parts(
+    settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str] | None = None, *, alone: bool = False
+) -> Parts | Refusal:
     """`flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one.
 
-    `taken` are the addresses that an agent used for each wire before it was pointed here.
+    `taken` are the addresses that an agent used for each wire before it was pointed here. `alone`: there is one
+    agent, and what the flag names is for all that it asks.
     """
-    found = directory(settings, flags, taken)
+    found = directory(settings, flags, taken, alone=alone)
     if isinstance(found, Refusal):
         return found
     named = named_seer(settings, found)
@@ -74,7 +77,7 @@ def parts(settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str
         dialler,
         consented=lambda provider: record.consents().get(provider, False),
         named=named,
-        loopback={name: found.named[name].base("openai_chat") for name in SERVERS},
+        loopback=local_servers(found),
         auto=settings.seer == "auto",
     )
     return Parts(settings, record, dialler, found, seers, Engine(record, seers.of, options))
@@ -89,7 +92,7 @@ def proxy(whole: Parts, say: Callable[[Receipt], None] = lambda receipt: None, p
 
 
 def directory(
-    settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str] | None = None
+    settings: Settings, flags: Sequence[str] = (), taken: Mapping[Api, str] | None = None, *, alone: bool = False
 ) -> Directory | Refusal:
     """Every upstream that can be named, and who owns each wire."""
     named = {name: _preset(name) for name in PRESETS}
@@ -108,7 +111,7 @@ def directory(
             return upstream
         named[upstream.name] = upstream
         # An upstream given on the command line takes the wires it serves; a named one only those it owns.
-        bare = "=" not in flag.partition("://")[0]
+        bare = alone or "=" not in flag.partition("://")[0]
         for wire in owners:
             if bare or owners[wire].name == upstream.name:
                 owners[wire] = upstream
@@ -133,19 +136,29 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
             f"set provider to one of {known}, or set baseUrl",
         )
     wire: WireName = "openai_chat" if "openai_chat" in upstream.bases else "anthropic"
-    if profiles.profile(upstream.preset, wire, model, _overrides(settings)).vision is False:
+    if lookup.profile(upstream.preset, wire, model, _overrides(settings)).vision is False:
         if settings.is_main_model:
             return None
         return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
-    key = settings.api_key or upstream.api_key or settings.variable(upstream.key_variables)
-    # Consent is given to whoever gets the image: to a name only where the address is the one that it is known by.
-    address = upstream.base(wire)
-    return Named(by_address(address) or urlsplit(address).netloc, model, upstream, wire, key)
+    key = upstream.api_key or settings.variable(upstream.key_variables) or settings.seer_key
+    return Named(receiver(upstream), model, upstream, wire, key)
+
+
+def local_servers(found: Directory) -> dict[str, str]:
+    """The servers of vision models that are really on this machine, and where."""
+    named = {name: found.named[name] for name in SERVERS}
+    return {name: upstream.base("openai_chat") for name, upstream in named.items() if upstream.on_loopback}
+
+
+def receiver(upstream: Upstream) -> str:
+    """The name under which consent is given to an upstream: its preset's at its known address, else its host."""
+    address = upstream.base("openai_chat")
+    return by_address(address) or urlsplit(address).netloc
 
 
 def _preset(name: str) -> Upstream:
     preset = PRESETS[name]
-    return Upstream(name, preset.bases, name, preset.keys, bearer="bearer_only" in preset.quirks)
+    return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer)
 
 
 def _own(own: Upstream) -> Upstream:
@@ -159,7 +172,7 @@ def _own(own: Upstream) -> Upstream:
     # A key goes to no host but its own: elsewhere the usual variables do not count.
     at_home = not own.bases or all(by_address(url) == known for url in own.bases.values())
     variables = preset.keys if at_home else ()
-    return replace(own, bases=bases, preset=known, key_variables=variables, bearer="bearer_only" in preset.quirks)
+    return replace(own, bases=bases, preset=known, key_variables=variables, bearer=preset.bearer)
 
 
 def _flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
@@ -180,6 +193,8 @@ def _flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
             f"{flag!r} is neither a known upstream nor an address",
             f"write [NAME=]http://HOST…, or one of {known}",
         )
+    if where.username is not None:  # it would stand in receipts, lessons and lists
+        return Refusal("invalid_input", "an upstream's address must not hold a login", "send the key in a header")
     bases: dict[Api, str] = dict.fromkeys(_OWNERS, url)
     return _own(Upstream(name or by_address(url) or where.netloc, bases))
 

@@ -8,7 +8,6 @@ from sightline.cli.memory import opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.profiles.presets import PRESETS
 from sightline.settings import Settings, load
 
 EXAMPLE = """  sightline consent yes openai
@@ -57,15 +56,22 @@ def _list(settings: Settings, *, as_json: bool) -> int:
 
 
 def _provider(settings: Settings, name: str) -> str | Refusal:
-    configured = (settings.named_seer or ("", ""))[0]
-    chosen = name or configured
-    if not chosen:
+    """Whoever is meant, by the name under which consent is asked for: an unknown address goes by its host."""
+    from sightline.cli import compose
+
+    found = compose.directory(settings)
+    seer = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
+    if isinstance(found, Refusal) or isinstance(seer, Refusal):
+        return found if isinstance(found, Refusal) else Refusal("invalid_input", str(seer))
+    receivers = {name: compose.receiver(upstream) for name, upstream in found.named.items()}
+    known = {**receivers, **{host: host for host in receivers.values()}}
+    if seer is not None:
+        known[seer.provider] = known[""] = seer.provider
+    if not name and seer is None:
         return Refusal("invalid_input", "no provider is named", "sightline consent yes PROVIDER")
-    known = {*PRESETS, *settings.upstreams, configured}
-    if chosen not in known:
-        names = ", ".join(sorted(known - {""}))
-        return Refusal("not_found", f"there is no provider {chosen!r}", f"known are {names}")
-    return chosen
+    if name not in known:
+        return Refusal("not_found", f"there is no provider {name!r}", f"known are {', '.join(sorted(receivers))}")
+    return known[name]
 
 
 def _sentence(provider: str, *, given: bool) -> str:

@@ -26,6 +26,7 @@ class Launch:
     env: Mapping[str, str] = field(repr=False)  # it holds the user's keys
     formerly: Mapping[Api, str]  # the address that the agent would have asked, for each API
     note: str = ""
+    private: int | None = None  # the argument that others must not read: it goes into a file of the user's alone
 
 
 def launch(argv: Sequence[str], env: Mapping[str, str], address: str, folder: Path, read: Read) -> Launch | Refusal:
@@ -64,24 +65,35 @@ def _claude(argv: Sequence[str], env: Mapping[str, str], address: str, folder: P
     own = _settings(given, folder, read)
     if own is None:
         return Refusal("invalid_input", "the --settings of claude are neither JSON nor a file that holds it")
-    formerly = next(_addresses(own, env, folder, read), "")
-    merged = {**own, "env": {**_env_of(own), _ANTHROPIC: address}}
-    pointed = (rest[0], "--settings", json.dumps(merged, ensure_ascii=False), *rest[1:])
-    return Launch(pointed, env, {"anthropic": formerly} if formerly else {})
-
-
-def _addresses(own: object, env: Mapping[str, str], folder: Path, read: Read) -> Iterator[str]:
-    """Every address that Claude Code is told to ask, the one that counts first."""
-    home = env.get("CLAUDE_CONFIG_DIR") or Path(env.get("HOME") or env.get("USERPROFILE") or "~", ".claude")
-    files = (
-        folder / ".claude" / "settings.local.json",
-        folder / ".claude" / "settings.json",
-        Path(home) / "settings.json",
+    formerly, where = next(_addresses(own, env, folder, read), ("", ""))
+    merged = json.dumps({**own, "env": {**_env_of(own), _ANTHROPIC: address}}, ensure_ascii=False)
+    pointed = (rest[0], "--settings", merged, *rest[1:])
+    return Launch(
+        pointed,
+        env,
+        {"anthropic": formerly} if formerly else {},
+        note=f"requests go on to {formerly}, as {where} of this project says" if where else "",
+        private=_SETTINGS_AT if own else None,
     )
-    for settings in (own, *(_parsed(read(path) or "") for path in files), {"env": env}):
+
+
+_SETTINGS_AT = 2
+
+
+def _addresses(own: object, env: Mapping[str, str], folder: Path, read: Read) -> Iterator[tuple[str, str]]:
+    """Every address that Claude Code is told to ask, the one that counts first; and the project's file that says it."""
+    home = env.get("CLAUDE_CONFIG_DIR") or Path(env.get("HOME") or env.get("USERPROFILE") or "~", ".claude")
+    projects = (".claude/settings.local.json", ".claude/settings.json")
+    found: list[tuple[object, str]] = [
+        (own, ""),
+        *((_parsed(read(folder / name) or ""), name) for name in projects),
+        (_parsed(read(Path(home) / "settings.json") or ""), ""),
+        ({"env": env}, ""),
+    ]
+    for settings, where in found:
         url = _env_of(settings).get(_ANTHROPIC)
         if isinstance(url, str) and url:
-            yield url
+            yield url, where
 
 
 def _without_settings(argv: Sequence[str]) -> tuple[list[str], str]:

@@ -6,8 +6,11 @@ import shutil
 import signal
 import subprocess
 from argparse import REMAINDER, ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from socket import socket
+from tempfile import NamedTemporaryFile
 from types import FrameType
 
 from sightline.cli.address import bind, url_on
@@ -56,19 +59,32 @@ def _through(started: Launch, listening: socket, settings: Settings, args: Names
     from sightline.cli.listening import Beside
 
     flags = [args.upstream] if args.upstream else []
-    whole = compose.parts(settings, flags, None if flags else started.formerly)
+    whole = compose.parts(settings, flags, None if flags else started.formerly, alone=True)
     if isinstance(whole, Refusal):
         return whole
     proxy = Beside(whole, listening, verbose=args.verbose)
     if not proxy.start():
         return Refusal("unavailable", "the proxy could not be started")
     try:
-        return _agent(started)
+        with _private(started) as argv:
+            return _agent(argv, started)
     finally:
         proxy.stop()
 
 
-def _agent(started: Launch) -> int | Refusal:
+@contextmanager
+def _private(started: Launch) -> Iterator[tuple[str, ...]]:
+    """The agent's arguments; the one that may hold the user's keys stands in a file that is theirs alone."""
+    if started.private is None:
+        yield started.argv
+        return
+    with NamedTemporaryFile("w", prefix="sightline-", suffix=".json", encoding="utf-8") as file:  # mode 0600
+        file.write(started.argv[started.private])
+        file.flush()
+        yield (*started.argv[: started.private], file.name, *started.argv[started.private + 1 :])
+
+
+def _agent(argv: tuple[str, ...], started: Launch) -> int | Refusal:
     """Its exit code. The terminal sends an interrupt to it as well as to us: it alone decides what that means."""
     if started.note:
         say(started.note)
@@ -87,12 +103,12 @@ def _agent(started: Launch) -> int | Refusal:
         signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
     }
     try:
-        agent = subprocess.Popen(started.argv, env=dict(started.env))
+        agent = subprocess.Popen(argv, env=dict(started.env))
         for signum in early:
             agent.send_signal(signum)
         code = agent.wait()
     except OSError as trouble:
-        return Refusal("not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}")
+        return Refusal("not_permitted", f"{argv[0]} cannot be started: {trouble.strerror}")
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)

@@ -84,10 +84,17 @@ class Exchange(asyncio.Protocol):
             most -= len(piece)
         return b"".join(parts)
 
-    def put_back(self, data: bytes) -> None:
-        """What was read will be read again."""
-        if data:
-            self._pieces.insert(0, data)
+    async def peek(self, most: int, seconds: float) -> bytes:
+        """What of the beginning has come when it is whole, enough, broken off or too slow; it will be read again."""
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(seconds):
+                while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:
+                    parts.append(piece)
+        except (TimeoutError, Cut):
+            pass
+        self._pieces[:0] = parts
+        return b"".join(parts)
 
     @property
     def drained(self) -> bool:

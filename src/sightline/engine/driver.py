@@ -122,14 +122,15 @@ class Engine:
                 )
         return None
 
-    def taken(self, prepared: Prepared, visitor: Visitor) -> None:
+    async def taken(self, prepared: Prepared, visitor: Visitor) -> None:
         """A repaired request was accepted: what it took to repair it was right, and is remembered."""
         if prepared.taught is None:
             return
         for key in prepared.taught.poison:
             self._poison.put((visitor.upstream.name, key), key)
         if lesson := prepared.taught.lesson:
-            self._record.learn(visitor.upstream.name, prepared.scene.model, lesson, _LESSON_DAYS)
+            name, model = visitor.upstream.name, prepared.scene.model
+            await asyncio.to_thread(self._record.learn, name, model, lesson, _LESSON_DAYS)
         if suspected := prepared.taught.suspected:
             until = asyncio.get_running_loop().time() + _SUSPICION_SECONDS
             self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))

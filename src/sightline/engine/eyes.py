@@ -20,6 +20,8 @@ T = TypeVar("T")
 _HEAD = 64 * 1024
 _AT_ONCE = 2
 _REMEMBERED = 4096
+_SECONDS = 5.0
+_TOO_SLOW = Refusal("too_large", "it takes too long to decode", "ask for a plain PNG or JPEG of it")
 _REFITTED_BYTES = 128 * 1024 * 1024
 
 
@@ -54,10 +56,16 @@ class Eyes:
         encoded = base64_length(len(image.data))
         if not image.turned and goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):
             return image
-        async with self._busy:
-            return await asyncio.to_thread(fit, image.data, goal)
+        return await self._within_time(lambda: fit(image.data, goal))
 
     async def _worked(self, image: Inline, work: Callable[[bytes], T | Refusal]) -> T | Refusal:
-        async with self._busy:
-            data = decode(image.text)
-            return data if isinstance(data, Refusal) else await asyncio.to_thread(work, data)
+        data = decode(image.text)
+        return data if isinstance(data, Refusal) else await self._within_time(lambda: work(data))
+
+    async def _within_time(self, work: Callable[[], T | Refusal]) -> T | Refusal:
+        """A picture that is made to take for ever costs a refusal; its thread ends by itself, some time."""
+        await self._busy.acquire()
+        task = asyncio.ensure_future(asyncio.to_thread(work))
+        task.add_done_callback(lambda _: self._busy.release())
+        done, _ = await asyncio.wait({task}, timeout=_SECONDS)
+        return task.result() if done else _TOO_SLOW

@@ -44,7 +44,7 @@ class Looks:
         self._options = options
         self._eyes = eyes
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
-        self._failed: dict[tuple[str, str], tuple[float, Refusal]] = {}
+        self._failed: dict[tuple[str, ...], tuple[float, Refusal]] = {}
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
     async def look(self, need: Look, visitor: Visitor, profile: Profile) -> Description | Refusal:
@@ -78,9 +78,10 @@ class Looks:
         return next((each for each in found if each is not None), None)
 
     async def _asked(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | Refusal:
-        now = asyncio.get_running_loop().time()
-        key = (visitor.scope, image.sha256)
-        self._failed = {each: failure for each, failure in self._failed.items() if failure[0] > now}
+        now = asyncio.get_running_loop().time
+        asked = tuple(seer.name for seer in seers if not isinstance(seer, Refusal))
+        key = (visitor.scope, image.sha256, *asked)
+        self._failed = {each: failure for each, failure in self._failed.items() if failure[0] > now()}
         if key in self._failed:
             return self._failed[key][1]
         # Bytes are stored before a reference to them is emitted.
@@ -92,8 +93,8 @@ class Looks:
                 await asyncio.to_thread(self._record.keep_description, visitor.scope, outcome, self._options.prompt)
                 return outcome
             failure = outcome
-        if any(not isinstance(seer, Refusal) for seer in seers):  # that nobody may be asked can change at any moment
-            self._failed[key] = now + _FAILURE_SECONDS, failure
+        if asked:  # that nobody may be asked can change at any moment
+            self._failed[key] = now() + _FAILURE_SECONDS, failure
         return failure
 
     async def _one(self, seer: Seer, image: Image) -> Description | Refusal:

@@ -50,7 +50,6 @@ class Description:
     size: Size
     text: str
     seer: str
-    remembered: bool = False
 
 
 Need = Probe | Check | Refit | Look

@@ -18,7 +18,10 @@ class Receipt:
 
     def __str__(self) -> str:
         shown = [f"{self.kept} shown as sent"] if self.kept else []
-        return f"{self.model} at {self.upstream}: " + "; ".join([*shown, *self.lines, *self.notes])
+        said = f"{self.model} at {self.upstream}: " + "; ".join([*shown, *self.lines, *self.notes])
+        return "".join(
+            c if c.isprintable() else "?" for c in said
+        )  # it goes to a terminal, and names come from outside
 
 
 def of(scene: Scene, upstream: str, notes: tuple[str, ...] = ()) -> Receipt:

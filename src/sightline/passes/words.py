@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from sightline.model.facts import Description
+from sightline.model.fence import attribute, neutral, one_line
 from sightline.model.refusal import Refusal
-
-_FENCE = "vision_proxy_"
-# A full-width bracket reads like a plain one to a model.
-_opens_fence = re.compile(r"[<\uff1c](?=\s*/?\s*" + _FENCE + ")", re.IGNORECASE)
-_unprintable = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\uff1c": "&lt;"})
-
-
-def neutral(text: str) -> str:
-    """Text from outside, unable to open or close any fence of ours."""
-    return _opens_fence.sub("&lt;", text)
-
-
-def attribute(value: str) -> str:
-    return _unprintable.sub(" ", value).translate(_ESCAPES).strip()
 
 
 def description(seen: Description, filename: str | None) -> str:
@@ -43,6 +27,6 @@ def description(seen: Description, filename: str | None) -> str:
 
 def absence(refusal: Refusal, filename: str | None = None) -> str:
     """One honest sentence in the place of an image that nobody can show or describe."""
-    name = f" {neutral(_unprintable.sub(' ', filename))}" if filename else ""
+    name = f" {one_line(filename)}" if filename else ""
     remedy = f" {refusal.remedy[:1].upper()}{refusal.remedy[1:]}." if refusal.remedy else ""
     return f"[The image{name} is not available: {refusal.what}. Do not guess what it shows.{remedy}]"

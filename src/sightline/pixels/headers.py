@@ -19,6 +19,9 @@ class Header:
     orientation: int = 1  # as in EXIF: 1 is upright, 5 to 8 swap the sides
 
 
+_MOST_PARTS = 4096  # of a header: no image has more, and a file of nothing else must not keep us busy
+
+
 def _take(data: bytes, start: int, length: int) -> bytes:
     """A slice that is all there."""
     if start + length > len(data):
@@ -31,12 +34,15 @@ def png(data: bytes) -> Header | None:
     if length != 13 or kind != b"IHDR":
         return None
     at = 8 + 12 + 13
-    while (kind := _take(data, at + 4, 4)) not in (b"IDAT", b"IEND"):
+    for _ in range(_MOST_PARTS):
         (length,) = struct.unpack_from(">I", data, at)
-        if kind == b"eXIf":
-            return Header(Size(width, height), exif_orientation(_take(data, at + 8, length)))
+        match _take(data, at + 4, 4):
+            case b"IDAT" | b"IEND":
+                return Header(Size(width, height))
+            case b"eXIf":
+                return Header(Size(width, height), exif_orientation(_take(data, at + 8, length)))
         at += 12 + length
-    return Header(Size(width, height))
+    return None
 
 
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -45,11 +51,13 @@ _BARE_MARKERS = frozenset(range(0xD0, 0xD8)) | {0x01}
 
 def jpeg(data: bytes) -> Header | None:
     at, orientation = 2, 1
-    while True:
+    for _ in range(_MOST_PARTS):
         if data[at] != 0xFF:
             return None
-        while (marker := data[at + 1]) == 0xFF:  # any number of these may stand before a marker
+        marker = data[at + 1]
+        if marker == 0xFF:  # any number of these may stand before a marker
             at += 1
+            continue
         at += 2
         if marker in _BARE_MARKERS:
             continue
@@ -62,6 +70,7 @@ def jpeg(data: bytes) -> Header | None:
         if marker == 0xE1 and _take(data, at + 2, 6) == b"Exif\0\0":
             orientation = exif_orientation(_take(data, at + 8, length - 8) if length > 8 else b"")
         at += length
+    return None
 
 
 def webp(data: bytes) -> Header | None:
@@ -84,7 +93,9 @@ def _webp_orientation(data: bytes) -> int:
     """EXIF is one of the last chunks of a file."""
     end = 8 + struct.unpack_from("<I", data, 4)[0]
     at = 12
-    while at + 8 <= end:
+    for _ in range(_MOST_PARTS):
+        if at + 8 > end:
+            break
         kind, length = struct.unpack_from("<4sI", data, at)
         if kind == b"EXIF":
             return exif_orientation(_take(data, at + 8, length).removeprefix(b"Exif\0\0"))

@@ -75,7 +75,7 @@ CHATGPT = Preset(
     rows=(*blind("*codex-spark*"), *seeing("gpt-5*", "gpt-6*")),
     sibling="gpt-6-luna",
     limits=_OPENAI_LIMITS,
-    quirks=frozenset({"stream_only", "bearer_only"}),
+    bearer=True,
 )
 
 GEMINI = Preset(
@@ -101,5 +101,4 @@ XAI = Preset(
     sibling="grok-4.3",
     limits=_XAI_LIMITS,
     cache=(CachePrice("grok-4.6*", 1, 0.25), CachePrice("grok-4.7*", 1, 0.25), CachePrice("*", 1, 0.16)),
-    quirks=frozenset({"reset_store"}),
 )

@@ -16,7 +16,7 @@ OPENROUTER = Preset(
     keys=("OPENROUTER_API_KEY",),
     # No rows: it publishes each model's inputs, and says in its rejection when no provider takes images.
     sibling="z-ai/glm-5.3-flash",
-    quirks=frozenset({"bearer_only"}),
+    bearer=True,
 )
 
 GROQ = Preset(
@@ -57,8 +57,7 @@ OLLAMA_CLOUD = Preset(
     rows=(*seeing(*_OLLAMA_SEEING), *blind(*_OLLAMA_BLIND)),
     sibling="glm-5.3-flash",
     limits=Limits(formats=(PNG, JPEG, WEBP)),
-    tool_images={"anthropic": "hoist"},  # refused there, while the same model takes them from the user
-    quirks=frozenset({"bearer_only"}),
+    bearer=True,
 )
 
 # A local server knows best what it has loaded, so only names that are blind in every build are listed; and

@@ -82,7 +82,7 @@ ZAI = Preset(
         CachePrice("glm-4*", 1, 0.183),
         CachePrice("*", 1, 0.186),
     ),
-    quirks=frozenset({"bearer_only"}),
+    bearer=True,
 )
 
 ZAI_CODING = replace(
@@ -136,7 +136,6 @@ KIMI_CODING = Preset(
         *blind("kimi-k2-*"),
     ),
     sibling="kimi-for-coding",
-    quirks=frozenset({"gated_user_agent"}),
 )
 
 MINIMAX = Preset(
@@ -155,7 +154,6 @@ MINIMAX = Preset(
         CachePrice("minimax-m2.7*", 1, 0.2),
         CachePrice("*", 1, 0.1),
     ),
-    quirks=frozenset({"strip_think"}),
 )
 
 DASHSCOPE = Preset(

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sightline.model.profile import Api, Limits, ToolImages
-
-Quirk = Literal[
-    "bearer_only",  # takes its key as `Authorization: Bearer`, also on the Anthropic wire
-    "gated_user_agent",  # refuses callers it does not know: a look carries the client's own User-Agent
-    "reset_store",  # a request with images needs `store: false`
-    "stream_only",  # answers streams only, and wants `store: false` and `instructions`
-    "strip_think",  # reasoning stands in the answer's text, between <think> tags
-]
 
 TOOL_IMAGES: Mapping[Api, ToolImages] = {
     "anthropic": "native",
@@ -55,7 +46,7 @@ class Preset:
     limits: Limits = field(default_factory=Limits)
     tool_images: Mapping[Api, ToolImages] = field(default_factory=dict)  # where it departs from the wire
     cache: tuple[CachePrice, ...] = ()
-    quirks: frozenset[Quirk] = frozenset()
+    bearer: bool = False  # takes its key as `Authorization: Bearer`, also on the Anthropic wire
 
     def carries_tool_images(self, wire: Api) -> ToolImages:
         return self.tool_images.get(wire, TOOL_IMAGES[wire])

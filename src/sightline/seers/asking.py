@@ -13,6 +13,7 @@ from sightline.model.scene import Json
 
 SECONDS = 60.0
 _PAUSE = 1.0
+_LONGEST = 30_000  # characters of a description: nobody reads more, and everybody pays for it
 _LONGEST_PAUSE = 10.0
 
 
@@ -39,7 +40,7 @@ async def asked(
         words = answer(orjson.loads(reply.body)).strip()
     except orjson.JSONDecodeError:
         words = ""
-    return words or Refusal("unavailable", f"{seer} gave no description of it", _RETRY)
+    return words[:_LONGEST] or Refusal("unavailable", f"{seer} gave no description of it", _RETRY)
 
 
 _RETRY = "send another message in a while to have it looked at again"

@@ -59,7 +59,8 @@ class Seers:
         if not self._auto:
             return []
         sibling = self._sibling(visitor, profile)
-        return [sibling] if sibling else [self._local(one) for one in await self.on_this_machine()]
+        found: list[Seer | Refusal] = [sibling] if sibling else []
+        return found + [self._local(one) for one in await self.on_this_machine()]
 
     async def on_this_machine(self) -> list[Found]:
         """The vision models on loopback. None found: asked again the next time, somebody may have started one."""
@@ -83,7 +84,7 @@ class Seers:
 
     def _sibling(self, visitor: Visitor, profile: Profile) -> Seer | None:
         """The client itself addressed the image to this provider: its own credential goes nowhere else."""
-        if profile.sibling is None or profile.sibling == profile.model:
+        if profile.sibling is None or (profile.sibling == profile.model and profile.vision is False):
             return None
         name = f"{visitor.upstream.name}/{profile.sibling}"
         return self._seer(name, profile.sibling, visitor.upstream, visitor.wire, dict(visitor.headers))

@@ -45,12 +45,8 @@ class Settings:
         return str(self.values["systemPrompt"])
 
     @property
-    def include_context(self) -> bool:
-        return bool(self.values["includeContext"])
-
-    @property
     def api_key(self) -> str:
-        return str(self.values[HIDDEN])
+        return str(self.values[HIDDEN]).strip()
 
     @property
     def base_url(self) -> str:
@@ -88,6 +84,12 @@ class Settings:
         if self.sources["model"].startswith("environment") or not model_id:
             return None if not model else _split(model) if "/" in model else (provider, model)
         return provider, model_id
+
+    @property
+    def seer_key(self) -> str:
+        """The key for the named model: one of the file only for a model that the file names, too."""
+        elsewhere = any(self.sources[name].startswith("environment") for name in ("model", "provider", "modelId"))
+        return "" if elsewhere and self.sources[HIDDEN] == "file" else self.api_key
 
     @property
     def is_main_model(self) -> bool:

@@ -24,7 +24,7 @@ def read(path: Path) -> Held | Refusal:
         return {}
     except OSError as trouble:
         return Refusal("not_permitted", f"{path} cannot be read: {trouble.strerror}")
-    except ValueError as trouble:
+    except (ValueError, RecursionError) as trouble:
         return Refusal("invalid_input", f"{path} is not JSON: {trouble}", "mend it or remove it")
     if not isinstance(held, dict):
         return Refusal("invalid_input", f"{path} is not a JSON object", "mend it or remove it")

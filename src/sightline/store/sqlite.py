@@ -133,7 +133,7 @@ class SqliteRecord:
         if row is None:
             return None
         self._touch("descriptions", row)
-        return Description(sha256, Size(row[2], row[3]), row[4], seer, remembered=True)
+        return Description(sha256, Size(row[2], row[3]), row[4], seer)
 
     @_spared(None)
     def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:

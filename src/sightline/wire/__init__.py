@@ -11,8 +11,8 @@ from sightline.model.edit import Edit
 from sightline.model.profile import Profile, WireName
 from sightline.model.scene import Json, Scene
 from sightline.wire import anthropic, openai_chat
-from sightline.wire.inline import TextOf
 from sightline.wire.listen import Voice
+from sightline.wire.shape import TextOf
 
 Fault = Callable[[str], Json]
 """The wire's own shape for an error with this message."""

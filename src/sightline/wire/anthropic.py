@@ -10,8 +10,8 @@ from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
-from sightline.wire.inline import TextOf, base64_of
-from sightline.wire.shape import at, entries, filename_in, text_in
+from sightline.wire.inline import base64_of
+from sightline.wire.shape import TextOf, at, entries, filename_in, text_in, word_in
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 
@@ -23,20 +23,20 @@ def read(tree: Json, text_of: TextOf) -> Scene:
         for j, block in entries(message.get("content")):
             match block.get("type"):
                 case "tool_use":
-                    call = Call(text_in(block, "id"), text_in(block, "name"))
-                    calls[call.id] = call, filename_in(block.get("input"))
+                    call = Call(word_in(block, "id", text_of), word_in(block, "name", text_of))
+                    calls[call.id] = call, filename_in(block.get("input"), text_of)
                 case "image" if message.get("role") != "assistant":
                     if source := _source(block, text_of):
                         sights.append(Sight(("messages", i, "content", j), source, "user"))
                 case "tool_result":
                     sights.extend(_in_result(("messages", i, "content", j), block, calls, text_of))
-    return Scene(text_in(tree, "model"), tuple(sights), at(tree, "stream") is True)
+    return Scene(word_in(tree, "model", text_of), tuple(sights), at(tree, "stream") is True)
 
 
 def _in_result(
     place: Path, result: dict[str, Json], calls: dict[str, tuple[Call, str | None]], text_of: TextOf
 ) -> Iterator[Sight]:
-    name = text_in(result, "tool_use_id")
+    name = word_in(result, "tool_use_id", text_of)
     call, filename = calls.get(name, (Call(name), None))
     for k, block in entries(result.get("content")):
         if block.get("type") == "image" and (source := _source(block, text_of)):

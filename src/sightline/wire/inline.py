@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pybase64
 
 from sightline.model.image import Image
 from sightline.model.source import Inline, Link, Source
-from sightline.wire.jsontext import Buffer
-
-TextOf = Callable[[str], Buffer]
-"""Gives the whole text of a string of the tree, with what was lifted out of it."""
-
+from sightline.wire.shape import TextOf
 
 _MAY_BE_IMAGES = ("image/", "application/octet-stream")
 

@@ -13,14 +13,16 @@ from typing import assert_never
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
+from sightline.model.fence import one_line
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Scene, Sight
 from sightline.model.source import Inline, Opaque, Source
-from sightline.wire.inline import TextOf, address, data_url
-from sightline.wire.shape import at, entries, filename_in, text_in
+from sightline.wire.inline import address, data_url
+from sightline.wire.shape import TextOf, at, bytes_of, entries, filename_in, text_in, word_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
 MARKER = "[image shown in the following message]"
+_LONGEST_ARGUMENTS = 65536
 BRIDGE = "I will look at the images that the tools brought."
 
 
@@ -29,8 +31,8 @@ def read(tree: Json, text_of: TextOf) -> Scene:
     calls: dict[str, tuple[Call, str | None]] = {}
     for i, message in entries(at(tree, "messages")):
         for _, made in entries(message.get("tool_calls")):
-            call = Call(text_in(made, "id"), text_in(made.get("function"), "name"))
-            calls[call.id] = call, filename_in(_arguments(made))
+            call = Call(word_in(made, "id", text_of), word_in(made.get("function"), "name", text_of))
+            calls[call.id] = call, filename_in(_arguments(made, text_of), bytes_of)
         role = message.get("role")
         if role == "assistant":
             continue
@@ -39,17 +41,21 @@ def read(tree: Json, text_of: TextOf) -> Scene:
                 continue
             place = ("messages", i, "content", j)
             if role == "tool":
-                name = text_in(message, "tool_call_id")
+                name = word_in(message, "tool_call_id", text_of)
                 call, filename = calls.get(name, (Call(name), None))
                 sights.append(Sight(place, source, "tool", call, filename))
             else:
                 sights.append(Sight(place, source, "user"))
-    return Scene(text_in(tree, "model"), tuple(sights), at(tree, "stream") is True)
+    return Scene(word_in(tree, "model", text_of), tuple(sights), at(tree, "stream") is True)
 
 
-def _arguments(call: dict[str, Json]) -> Json:
+def _arguments(call: dict[str, Json], text_of: TextOf) -> Json:
+    """Arguments are JSON inside a string of JSON; long ones hold a file, not its name."""
+    text = text_of(text_in(call.get("function"), "arguments"))
+    if len(text) > _LONGEST_ARGUMENTS:
+        return None
     try:
-        found: Json = json.loads(text_in(call.get("function"), "arguments") or "null")
+        found: Json = json.loads(bytes(text) or b"null")
     except (ValueError, RecursionError):
         return None
     return found
@@ -151,7 +157,8 @@ def _shown(run: Iterable[Sight], tree: Json) -> Json:
     content: list[Json] = []
     for sight in sorted(sights, key=lambda s: order.get(s.call.id if s.call else "", len(order))):
         call = sight.call or Call("")
-        words = f"[image from the tool call {call.id}" + (f" ({call.name})]" if call.name else "]")
+        named = f" ({one_line(call.name)})" if call.name else ""
+        words = f"[image from the tool call {one_line(call.id)}{named}]"
         shown = _part(sight, tree) or at(tree, *sight.place)
         assert isinstance(shown, dict)
         # The cache mark stays behind, on the marker: it says where the client's own prefix ends.

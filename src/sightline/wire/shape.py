@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sightline.model.scene import Json
+from sightline.wire.jsontext import Buffer
 
+TextOf = Callable[[str], Buffer]
+"""Gives the whole text of a string of the tree, with what was lifted out of it."""
+
+_LONGEST_WORD = 4096
+_LONGEST_NAME = 255
 _NAMES = ("file_path", "filePath", "path", "filename", "file")
 
 
@@ -34,9 +40,24 @@ def text_in(value: Json, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def filename_in(arguments: Json) -> str | None:
+def bytes_of(leaf: str) -> bytes:
+    """The text of a string that nothing was lifted out of."""
+    return leaf.encode("utf-8", "surrogatepass")
+
+
+def word_in(value: Json, key: str, text_of: TextOf) -> str:
+    """A short text, whole: a part of it that was lifted out must not come back behind the backs of those who check it.
+
+    What is too long for a name is none.
+    """
+    text = text_of(text_in(value, key))
+    return bytes(text).decode("utf-8", "replace") if len(text) <= _LONGEST_WORD else ""
+
+
+def filename_in(arguments: Json, text_of: TextOf) -> str | None:
     """The last part of the file name that a tool call's arguments hold, if they hold one."""
     for key in _NAMES:
-        if name := text_in(arguments, key):
-            return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or None
+        if name := word_in(arguments, key, text_of):
+            last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+            return last if 0 < len(last) <= _LONGEST_NAME else None
     return None

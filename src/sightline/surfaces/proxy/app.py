@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sightline.dial import Body, Cut, Dialler, Exchange
+from sightline.dial import Body, Dialler, Exchange
 from sightline.engine import Engine, Prepared, Reading
 from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
@@ -17,13 +17,13 @@ from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.presence import Presence
-from sightline.surfaces.proxy.reply import Reply, words
+from sightline.surfaces.proxy.reply import LARGEST_ERROR, Reply, words
 from sightline.surfaces.proxy.routes import Directory, Route, route, speaks
 
 log = logging.getLogger("sightline")
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
-_LARGEST_ERROR = 64 * 1024
+_ERROR_SECONDS = 10.0
 _RETRY_AFTER = 2
 
 
@@ -68,7 +68,7 @@ class Proxy:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
             body = await taken(receive, int(length) if length.isdigit() else None, most)
-            async with Presence(receive, watched=isinstance(body, Held)):
+            async with Presence(receive, after=None if isinstance(body, Held) else body.over):
                 await self._serve(request, way, body, reply)
         except Gone:
             pass
@@ -121,19 +121,13 @@ class Proxy:
         self._dialler.rest(exchange, way.url)
         retried = await self._prepared_sent(request, way, body, again)
         if isinstance(retried, Exchange) and retried.status < 400:
-            self._engine.taken(again, visitor)
+            await self._engine.taken(again, visitor)
         return retried
 
     async def _repaired(self, prepared: Prepared, visitor: Visitor, exchange: Exchange) -> Prepared | None:
-        try:
-            text = await exchange.read(_LARGEST_ERROR)
-        except Cut:
-            return None
+        text = await exchange.peek(LARGEST_ERROR, _ERROR_SECONDS)
         said = text.decode("utf-8", "replace")
-        again = await _safely(self._engine.repair(prepared, visitor, exchange.status, said))
-        if again is None:
-            exchange.put_back(text)
-        return again
+        return await _safely(self._engine.repair(prepared, visitor, exchange.status, said))
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         self._say(prepared.receipt)

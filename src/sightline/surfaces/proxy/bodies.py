@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -31,12 +32,13 @@ class Flowing:
     """A body that is too large to be looked at."""
 
     pieces: AsyncIterator[bytes]
+    over: asyncio.Event  # its last piece has come
 
 
 async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowing:
     """The body of a request of `length` bytes, if it announces one."""
     if length is not None and length > most:
-        return Flowing(_flow(receive, b"", chunked=False))
+        return _flowing(receive, b"", chunked=False)
     message = await _next(receive)
     if not message.get("more_body"):
         return Held(message["body"])
@@ -61,7 +63,7 @@ async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flo
     data = bytearray(message["body"])
     while message.get("more_body"):
         if len(data) > most:
-            return Flowing(_flow(receive, bytes(data), chunked=True))
+            return _flowing(receive, bytes(data), chunked=True)
         message = await _next(receive)
         data += message["body"]
     return Held(data)
@@ -74,7 +76,12 @@ async def _next(receive: Receive) -> Message:
     return message
 
 
-async def _flow(receive: Receive, start: bytes, chunked: bool) -> AsyncIterator[bytes]:
+def _flowing(receive: Receive, start: bytes, chunked: bool) -> Flowing:
+    over = asyncio.Event()
+    return Flowing(_flow(receive, start, chunked, over), over)
+
+
+async def _flow(receive: Receive, start: bytes, chunked: bool, over: asyncio.Event) -> AsyncIterator[bytes]:
     framed: Callable[[bytes], bytes] = _framed if chunked else bytes
     if start:
         yield framed(start)
@@ -82,6 +89,8 @@ async def _flow(receive: Receive, start: bytes, chunked: bool) -> AsyncIterator[
     while more:
         message = await _next(receive)
         more = message.get("more_body", False)
+        if not more:
+            over.set()
         if message["body"]:
             yield framed(message["body"])
     if chunked:

@@ -8,13 +8,11 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, is_loopback
 from sightline.surfaces.proxy.routes import Headers, Route
 
-_CONNECTION = frozenset(
+_HOPS = frozenset(  # what concerns one connection, not the request or the answer
     {
-        b"host",
         b"connection",
-        b"content-length",
-        b"expect",
         b"keep-alive",
+        b"proxy-authenticate",
         b"proxy-authorization",
         b"proxy-connection",
         b"te",
@@ -23,6 +21,8 @@ _CONNECTION = frozenset(
         b"upgrade",
     }
 )
+_REMADE = frozenset({b"host", b"content-length", b"expect"})
+_BODILESS = (204, 304)
 CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 _NAMES = frozenset({b"idempotency-key", b"x-idempotency-key", b"x-client-request-id", b"x-stainless-retry-count"})
 _LENT = frozenset(  # what a seer of the same upstream may use of the client's headers
@@ -45,7 +45,9 @@ def unwelcome(request: Request) -> Refusal | None:
     """A web page must not reach the user's upstreams through a name that it made point here."""
     host, origin = request.header(b"host"), request.header(b"origin")
     # A page in a sandbox has the origin "null": nobody knows whose it is.
-    if (host and not _is_here(host)) or (origin and not _is_here(origin.partition("://")[2])):
+    # A page's plain GET has no origin, but a browser says where it comes from.
+    foreign = request.header(b"sec-fetch-site") in ("cross-site", "same-site")
+    if foreign or (host and not _is_here(host)) or (origin and not _is_here(origin.partition("://")[2])):
         return Refusal("not_permitted", "only programs of this machine are served here")
     return None
 
@@ -67,9 +69,20 @@ class Changes:
 UNCHANGED = Changes()
 
 
+def _hops(headers: Headers) -> frozenset[bytes]:
+    named = (value for name, value in headers if name == b"connection")
+    return _HOPS | {each.strip().lower() for value in named for each in value.split(b",")}
+
+
+def backward(status: int, headers: Headers) -> Headers:
+    """The headers of an answer for the client."""
+    dropped = _hops(headers) | ({b"content-length"} if status in _BODILESS else set())
+    return [header for header in headers if header[0] not in dropped]
+
+
 def onward(request: Request, way: Route, changes: Changes, framed: bool) -> Headers:
     """The headers for the upstream; `framed`: the body comes in pieces, framed as the client framed it."""
-    dropped = _CONNECTION | {each.strip().lower().encode() for each in request.header(b"connection").split(",")}
+    dropped = _hops(request.headers) | _REMADE
     if changes.unpacked:
         dropped |= {b"content-encoding"}
     if changes.read:

@@ -7,21 +7,12 @@ import orjson
 from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
+from sightline.surfaces.proxy.headers import backward
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
-_CONNECTION = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-connection",
-        b"trailer",
-        b"transfer-encoding",
-    }
-)
-_LARGEST_ERROR = 64 * 1024
+LARGEST_ERROR = 64 * 1024
 
 
 class Reply:
@@ -37,10 +28,12 @@ class Reply:
         if self.begun:
             await self._relay_late(exchange)
             return
-        headers = [header for header in exchange.headers if header[0] not in _CONNECTION]
+        if not 200 <= exchange.status < 600:
+            await self.refused(503, "Sightline: the upstream answered with a status that is none.", retry_after=2)
+            return
         if not _is_stream(exchange):
             self._hearing = None
-        await self._start(exchange.status, headers)
+        await self._start(exchange.status, backward(exchange.status, exchange.headers))
         await self._pour(exchange)
 
     async def stalled(self) -> None:
@@ -51,6 +44,8 @@ class Reply:
 
     async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
         """An error of our own."""
+        if self.begun and self._hearing is None:  # no words fit into what has begun: it stays without an end
+            return
         if self.begun:
             await self._say(Broken(message))
             await self._end()
@@ -69,7 +64,7 @@ class Reply:
             await self._pour(exchange)
             return
         try:
-            text = await exchange.read(_LARGEST_ERROR)
+            text = await exchange.read(LARGEST_ERROR)
         except Cut:
             text = b""
         await self.refused(exchange.status, _message(text) or f"the upstream answered {exchange.status}")

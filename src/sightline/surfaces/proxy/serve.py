@@ -48,6 +48,7 @@ async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lamb
         date_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=3,
+        timeout_keep_alive=75,  # longer than clients keep theirs, so that none is taken up as it is closed
     )
     server = _Server(config, ready, signals)
     try:

@@ -41,7 +41,10 @@ class Eyes:
 
     async def check(self, image: Inline) -> Picture | Refusal:
         known = self._checked.get(image.key)
-        return known or self._checked.put(image.key, await self._worked(image, check))
+        if known is not None:
+            return known
+        seen = await self._worked(image, check)
+        return seen if seen is _TOO_SLOW else self._checked.put(image.key, seen)
 
     async def refit(self, need: Refit) -> Image | Refusal:
         key = (need.image.key, need.target)
@@ -49,6 +52,8 @@ class Eyes:
         if known is not None:
             return known
         made = await self._worked(need.image, lambda data: fit(data, need.target))
+        if made is _TOO_SLOW:  # a busy machine may be the cause: asked again the next time
+            return made
         return self._refitted.put(key, made, len(made.data) if isinstance(made, Image) else 1)
 
     async def fitting(self, image: Image, goal: Target) -> Image | Refusal:

@@ -1,10 +1,11 @@
-"""Pictures: what a header tells, and bytes ready to be sent."""
+"""Pictures: what a header tells, bytes ready to be sent, and the limits that they are made to fit."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from sightline.model.geometry import Size
+from sightline.model.geometry import Map, Size
+from sightline.model.sizing import Sizing, seen, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,64 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One of the images that stand for a picture, and where its pixels were."""
+
+    image: Image
+    map: Map
+    words: str = ""  # what was done, for whoever looks at it; empty where it is the whole picture, perhaps smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A picture made to fit: one image, or several in reading order."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def words(self) -> str:
+        return "; ".join(part.words for part in self.parts if part.words)
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What an image has to become: the limits of whoever will look at it."""
 
     formats: tuple[str, ...]  # media types, the preferred ones first
-    encoded_bytes: int | None = None  # of the base64 text
+    encoded_bytes: int | None = None  # of the base64 text of one image
     edge: int | None = None
+    pixels: int | None = None
+    sizing: Sizing | None = None  # what the provider will do to an image; here it finds nothing left to do
+    tokens: int | None = None  # for all images together
+    images: int = 1  # how many may be sent in its place
+    plain: bool = False  # nothing is cut away or moved: for whoever answers with coordinates
 
     def admits(self, picture: Picture, encoded: int) -> bool:
         return (
             picture.mime in self.formats
             and (self.encoded_bytes is None or encoded <= self.encoded_bytes)
-            and (self.edge is None or picture.size.edge <= self.edge)
+            and self.takes(picture.size)
         )
+
+    def takes(self, size: Size) -> bool:
+        """Whether an image of this size is within all limits and reaches the model pixel for pixel."""
+        return (
+            (self.edge is None or size.edge <= self.edge)
+            and (self.pixels is None or size.pixels <= self.pixels)
+            and (self.sizing is None or seen(size, self.sizing) == size)
+            and (self.tokens is None or self.sizing is None or tokens(size, self.sizing) <= self.tokens)
+        )
+
+    def largest(self, size: Size) -> Size:
+        """The largest size of the same shape that is taken; a single pixel where even that is too much."""
+        if self.takes(size):
+            return size
+        low, high = 1, size.edge
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.takes(size.within(middle)) else (low, middle)
+        return size.within(low)
+
+    def shared(self, images: int) -> Target:
+        """The limits of each one, when so many are sent."""
+        return replace(self, images=1, tokens=None if self.tokens is None else max(1, self.tokens // images))

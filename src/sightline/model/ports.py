@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sightline.model.facts import Description
 from sightline.model.image import Image
+from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
 from sightline.model.refusal import Refusal
 
@@ -50,7 +51,19 @@ class Record(Protocol):
         """Store the bytes; on return they survive a crash."""
         ...
 
-    def image(self, scope: str, sha256: str) -> Image | None: ...
+    def image(self, scope: str | None, sha256: str) -> Image | None:
+        """None is the scope of the record's owner, who may see everything in it."""
+        ...
+
+    def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
+        """The sha256 of every image that begins so, in order; two are enough to show that a prefix is not unique."""
+        ...
+
+    def keep_perception(self, scope: str, perception: Perception) -> None:
+        """Store a view with its pixels; on return both survive a crash."""
+        ...
+
+    def perception(self, scope: str, perception_id: str) -> Perception | None: ...
 
     def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
 
@@ -63,6 +76,13 @@ class Record(Protocol):
     def lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
 
     def forget_lesson(self, upstream: str, model: str) -> bool: ...
+
+    def forget(self, sha256: str | None) -> int:
+        """Remove an image, or with None every image, and all that was said and shown of it, in every scope.
+
+        Returns how many images and views of parts that were.
+        """
+        ...
 
     def consent(self, provider: str, given: bool) -> None: ...
 

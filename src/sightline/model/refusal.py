@@ -12,6 +12,7 @@ Code = Literal[
     "too_large",
     "not_permitted",
     "corrupt",  # the bytes claim to be a picture and are none
+    "render_unavailable",  # it could be seen if something drew it, and nothing here does
     "unavailable",  # nobody could look, or the one who looks did not answer
     "no_consent",  # looking would send the image to somebody the user has not agreed to
     "pending",  # a look is under way; its answer comes with a later request

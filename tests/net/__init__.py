@@ -1,0 +1,1 @@
+"""The dialler for addresses that came from a model or a document."""

@@ -1,0 +1,56 @@
+"""The threat model tells the truth: every threat names tests that show what stands against it, and they are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import requirement
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "THREAT_MODEL.md").read_text("utf-8")
+DOORS = ("The proxy", "Images", "Files", "The web reader", "Seers", "The record", "Settings and commands")
+HEADER = ["threat", "what stands against it", "shown by"]
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+@cache
+def named_in(path: str) -> frozenset[str]:
+    file = ROOT / path
+    tree = ast.parse(file.read_text("utf-8")) if file.is_file() else ast.Module([], [])
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def rows_of(door: str) -> list[list[str]]:
+    section = PAGE.split(f"\n## {door}\n", 1)[1].split("\n## ", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+
+
+def test_the_page_has_every_door_and_no_other() -> None:
+    assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == [*DOORS, "Knowingly left"]
+
+
+@requirement("threats")
+@pytest.mark.parametrize("door", DOORS)
+def test_every_threat_names_tests_that_are_there(door: str) -> None:
+    header, _, *rows = rows_of(door)
+    assert header == HEADER
+    for threat, _, shown in rows:
+        assert TEST.findall(shown), f"no test: {threat}"
+        assert not TEST.sub("", shown).strip(", "), f"not a test: {shown}"
+
+
+@requirement("threats")
+@pytest.mark.parametrize(("path", "name"), TEST.findall(PAGE))
+def test_a_test_that_the_page_names_exists(path: str, name: str) -> None:
+    assert name.startswith("test_")
+    assert name in named_in(path)
+
+
+def test_a_test_that_is_not_there_is_noticed() -> None:
+    assert "test_that_nobody_wrote" not in named_in("tests/test_threats.py")
+    assert named_in("tests/absent.py") == frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -17,12 +18,17 @@ from sightline.model.ports import Record, Seer
 from sightline.model.profile import Limits, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
+from sightline.pixels.worker import Workers
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.wire.bodies import block, body, part, text, user
 
 UP = Upstream("up", {"anthropic": "http://localhost:1", "openai_chat": "http://localhost:1/v1"})
+WORKERS = Workers()
+"""Shared by all tests of a process; they end with it."""
+atexit.register(WORKERS.end)
+
 BLIND, SEEING = "blind-1", "seeing-1"
 
 
@@ -83,7 +89,8 @@ class Stage:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")
         overrides = [("blind*", False), ("sure*", True)]
-        self.engine = Engine(self.record, self._of, Options("look", "what?", "v1", overrides=overrides, **options))
+        options_ = Options("look", "what?", "v1", overrides=overrides, **options)
+        self.engine = Engine(self.record, self._of, options_, WORKERS)
 
     async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
         return self.seers

@@ -57,3 +57,26 @@ def png_of(width: int, height: int, size: int = 0) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     rows = zlib.compress(bytes(size or 1000))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def gif_of(frames: int) -> bytes:
+    """An animation in which one pixel blinks."""
+    head = b"GIF89a" + struct.pack("<HHBBB", 8, 8, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    frame = b"!\xf9\4\0\x0a\0\0\0" + b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\2\2\x44\1\0"
+    return head + frame * frames + b";"
+
+
+def icon_of(sides: dict[int, tuple[int, int, int]], kind: str) -> bytes:
+    """An icon file with a square of one colour for each side."""
+    pictures = [Image.new("RGBA", (side, side), (*colour, 255)) for side, colour in sides.items()]
+    file = io.BytesIO()
+    largest = max(pictures, key=lambda each: each.width)
+    sizes = [each.size for each in pictures]
+    largest.save(file, "ICO", sizes=sizes, append_images=pictures, bitmap_format=kind)
+    return file.getvalue()
+
+
+def psd_of(image: Image.Image) -> bytes:
+    """A Photoshop file without layers: a header, three empty sections, and the channels one after another."""
+    head = b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, image.height, image.width, 8, 3)
+    return head + bytes(12) + b"\0\0" + b"".join(channel.tobytes() for channel in image.split())

@@ -7,13 +7,14 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.headers import exif_orientation
 from sightline.pixels.probe import orientation, probe
-from tests.pixels.bitmaps import FORMATS, exif, flag, png_of, saved
+from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, png_of, psd_of, saved
 from tests.requirements import requirement
 
 each_format = pytest.mark.parametrize("mime", FORMATS)
@@ -68,6 +69,26 @@ def test_a_heic_file_is_known_by_its_brand_and_its_largest_size() -> None:
     assert whole(data) == Picture("image/heic", Size(3024, 4032), len(data), turned=True)
     assert probe(data[:70], len(data)) is None
     assert probe(data[: data.index(b"meta") - 4], len(data)) is None
+
+
+def test_an_icon_is_as_large_as_its_largest_picture() -> None:
+    for kind in ("bmp", "png"):
+        data = icon_of({16: RED, 256: BLUE, 48: RED}, kind)
+        assert whole(data) == Picture("image/x-icon", Size(256, 256), len(data))
+        assert probe(data[:64], len(data)) is None
+
+
+def test_a_photoshop_file_tells_its_size() -> None:
+    data = psd_of(flag(30, 20))
+    assert whole(data) == Picture("image/vnd.adobe.photoshop", Size(30, 20), len(data))
+
+
+@pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp"])
+def test_large_blocks_before_the_size_do_not_hide_it(mime: str) -> None:
+    tags = Image.Exif()
+    tags[0x0112], tags[0x927C] = 6, bytes(50_000)
+    data = saved(flag(64, 32), mime, exif=tags.tobytes(), icc_profile=bytes(range(256)) * 2000)
+    assert whole(data) == Picture(mime, Size(32, 64), len(data), turned=True)
 
 
 @requirement("fit.upright")
@@ -143,9 +164,9 @@ def test_a_header_that_breaks_its_format_is_corrupt(data: bytes) -> None:
         ("Grüße, 图片".encode()[:-1], "text"),
         (b"BMW is a car, not a bitmap, is it?", "text"),
         (b"%PDF-1.7\n", "a PDF"),
-        (b"PK\x03\x04" + bytes(60), "a ZIP archive or an office document"),
+        (b"PK\x03\x04" + bytes(60), "a ZIP archive"),
         (b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", "a video"),
-        (b"RIFF\x24\0\0\0WAVEfmt ", "sound or video"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "sound"),
         (b"\x89PNG\n\x1a\n" + bytes(60), "a PNG with a broken signature"),
         (bytes(8) + png_of(5, 5)[8:], "unknown data"),
         (b"\x7fELF" + bytes(60), "unknown data"),

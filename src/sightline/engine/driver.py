@@ -25,6 +25,7 @@ from sightline.model.scene import Scene
 from sightline.model.source import Inline
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes import decide
+from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.rejections import Rejection, lesson
 from sightline.wire import Wire
@@ -72,10 +73,10 @@ class Taught:
 
 
 class Engine:
-    def __init__(self, record: Record, seers: SeersOf, options: Options) -> None:
+    def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
-        self._eyes = Eyes()
+        self._eyes = Eyes(workers)
         self._looks = Looks(record, seers, options, self._eyes)
         self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)

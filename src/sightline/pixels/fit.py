@@ -1,220 +1,160 @@
-"""Decoding and refitting of images. Plain functions that any thread may call; Pillow loads with the first."""
+"""Refitting of images: the most legible one within the limits of whoever looks, and where its pixels come from."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import math
-import warnings
-from typing import TYPE_CHECKING, Literal, cast
+from dataclasses import asdict, astuple, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, get_args
 
-from sightline.model.geometry import Size
-from sightline.model.image import Image, Picture, Target
+from sightline.model.geometry import Map, Piece, Rect, Size
+from sightline.model.image import Fitted, Image, Part, Target
 from sightline.model.refusal import Refusal
-from sightline.pixels.probe import orientation, probe
+from sightline.model.sizing import Sizing
+from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.encode import FORMATS, WEBP_EDGE, dark, drawn, encoded
+from sightline.pixels.fold import LEGIBLE, Sheet, sheets
+from sightline.pixels.trim import Kept, bands, borders, ink
 
 if TYPE_CHECKING:
-    from PIL.Image import Image as Bitmap
+    from pyvips import Image as Bitmap
 
-MAX_BYTES = 64 * 1024 * 1024
-MAX_EDGE = 16_384
-MAX_PIXELS = 120_000_000
-
-Format = Literal["image/png", "image/jpeg", "image/webp"]
-"""What an image may be refitted to."""
-
-_DECODERS = {
-    "image/png": "PNG",
-    "image/jpeg": "JPEG",
-    "image/webp": "WEBP",
-    "image/gif": "GIF",
-    "image/bmp": "BMP",
-    "image/tiff": "TIFF",
-    "image/avif": "AVIF",
-}
-_SAMPLE = 128  # pixels on each side of the grid on which colours are counted
-_FEW_COLOURS = 1024  # or a quarter of the grid: a photo has more, a screenshot, a chart or a page fewer
-_FEW_GREYS = 64
 _STEP = 0.9  # from one scale to the next smaller one, at most
-_WEBP_EDGE = 16_383
+_TRIMMED = 1.02  # what cutting off borders has to bring, in scale
+_NARROWED = 1.1  # what narrowing blank bands has to bring beyond that: it moves things closer together
 
 
-def check(data: bytes) -> Picture | Refusal:
-    """What the image is, when every pixel of it can be decoded."""
-    picture = _within_bounds(data)
-    if isinstance(picture, Refusal):
-        return picture
-    bitmap = _decoded(data, picture)
-    return bitmap if isinstance(bitmap, Refusal) else picture
-
-
-def fit(data: bytes, target: Target) -> Image | Refusal:
-    """The image decoded and encoded anew as `target` admits it; the same for the same bytes and target."""
-    picture = _within_bounds(data)
-    if isinstance(picture, Refusal):
-        return picture
-    bitmap = _decoded(data, picture)
-    if isinstance(bitmap, Refusal):
-        return bitmap
-    formats = _formats(bitmap, target)
-    if not formats:
+def fit(data: bytes, target: Target) -> Fitted | Refusal:
+    """The picture as `target` admits it, as legible as can be; the same for the same bytes and target."""
+    if not set(FORMATS) & set(target.formats):
         return Refusal("unsupported_type", f"an image cannot be made one of {', '.join(target.formats)}")
-    return _fitted(bitmap, formats, target)
+    picture = within_bounds(data)
+    if isinstance(picture, Refusal):
+        return picture
+    if "image/png" not in target.formats and "image/jpeg" not in target.formats:
+        target = replace(target, edge=min(target.edge or WEBP_EDGE, WEBP_EDGE))
+    bitmap = decode(data, picture, shrink_to=target.largest(picture.size) if target.plain else None)
+    return bitmap if isinstance(bitmap, Refusal) else _fitted(bitmap, picture.size, target)
 
 
-def _fitted(bitmap: Bitmap, formats: tuple[Format, ...], target: Target) -> Image | Refusal:
+def _fitted(bitmap: Bitmap, source: Size, target: Target) -> Fitted | Refusal:
+    written = drawn(bitmap)
+    kept, laid = _arranged(bitmap, target, written=written)
+    content = kept.applied(bitmap)
+    each = target.shared(len(laid))
+    parts = []
+    for number, sheet in enumerate(laid, 1):
+        made = _made(content, sheet, each, written=written)
+        if isinstance(made, Refusal):
+            return made
+        image, scale = made
+        where = _way(source, kept, sheet.map(kept.size, scale))
+        tile = f"tile {number} of {len(laid)}, {_shown(where, tall=sheet.tall)}" if len(laid) > 1 else ""
+        words = ", ".join(filter(None, (tile, sheet.words(), kept.words())))
+        parts.append(Part(image, where, words))
+    return Fitted(tuple(parts))
+
+
+def _way(source: Size, kept: Kept, last: Map) -> Map:
+    """From the file's own pixels: those that the decoder left out, those that were cut away, and the last step."""
+    steps = [Map.scaled(source, kept.source)] if source != kept.source else []
+    if kept != Kept.whole(kept.source):
+        steps.append(kept.map)
+    return reduce(Map.then, [*steps, last])
+
+
+def _arranged(bitmap: Bitmap, target: Target, *, written: bool) -> tuple[Kept, list[Sheet]]:
+    """What stays of a bitmap, and on which sheets: all of it on one, wherever that is legible."""
+    size = Size(bitmap.width, bitmap.height)
+    best, laid = Kept.whole(size), [Sheet.whole(size)]
+    if target.plain or target.takes(size):
+        return best, laid
+    found = ink(bitmap)
+    laid = sheets(size, found, target, written=written)
+    for kept, gain in ((borders(found), _TRIMMED), (bands(found), _NARROWED)):
+        other = sheets(kept.size, kept.of(found), target, written=written)
+        before, after = _scale(laid, target), _scale(other, target)
+        if after >= gain * before or (len(other) < len(laid) and after >= min(before, LEGIBLE)):
+            best, laid = kept, other
+    return best, laid
+
+
+def _scale(laid: list[Sheet], target: Target) -> float:
+    return min(sheet.scale(target.shared(len(laid))) for sheet in laid)
+
+
+def _made(content: Bitmap, sheet: Sheet, target: Target, *, written: bool) -> tuple[Image, float] | Refusal:
     """The largest of ever smaller versions, each made from the whole image, that is light enough."""
-    limit = math.inf if target.encoded_bytes is None else max(0, target.encoded_bytes)
-    whole = Size(*bitmap.size)
-    edge = min(whole.edge, target.edge or MAX_EDGE, _WEBP_EDGE if "image/webp" in formats else MAX_EDGE)
-    while True:
-        size = whole.within(edge)
-        scaled = _scaled(bitmap, size)
-        for mime in formats:
-            encoded = _encoded(scaled, mime)
-            weight = base64_length(len(encoded))
-            if weight <= limit:
-                return _image(encoded, mime, size)
-        if size == Size(1, 1):
-            return Refusal("too_large", f"no image is as small as {limit:,} bytes")
-        formats = formats[-1:]  # resampled pixels are more like a photo's, and a second try costs seconds
-        edge = max(1, int(edge * min(_STEP, math.sqrt(limit / weight))))
+    limit = math.inf if target.encoded_bytes is None else max(0, target.encoded_bytes) // 4 * 3
+    scale, night = sheet.scale(target), written and dark(content)
+    while target.takes(size := sheet.size(scale)):
+        made = encoded(sheet.drawn(content, scale, dark=night).copy_memory(), target.formats, limit, written=written)
+        if not isinstance(made, int):
+            mime, data = made
+            return _image(data, mime, size), scale
+        if scale * sheet.edge < 2:
+            break
+        scale = sheet.scale(target, scale * min(_STEP, math.sqrt(limit / made)))
+    return Refusal("too_large", "no image is as small as it would have to be", "raise the limits that it has to meet")
+
+
+def _shown(where: Map, *, tall: bool) -> str:
+    """Which part of the picture it is, along the side that was cut."""
+    sources = [piece.source for piece in where.pieces]
+    if tall:
+        return f"rows {round(min(one.y for one in sources))}–{round(max(one.y + one.height for one in sources))}"
+    return f"columns {round(min(one.x for one in sources))}–{round(max(one.x + one.width for one in sources))}"
 
 
 def base64_length(size: int) -> int:
     return 4 * -(-size // 3)
 
 
-def _within_bounds(data: bytes) -> Picture | Refusal:
-    """What the header says, when it promises no more than may be decoded."""
-    if len(data) > MAX_BYTES:
-        return Refusal("too_large", f"the image has {len(data):,} bytes", f"send at most {MAX_BYTES:,}")
-    picture = probe(data, len(data))
-    assert picture is not None, "a whole file always has an answer"
-    if isinstance(picture, Refusal):
-        return picture
-    if picture.size.edge > MAX_EDGE or picture.size.pixels > MAX_PIXELS:
-        return Refusal(
-            "too_large",
-            f"the image is {picture.size} pixels",
-            f"send at most {MAX_EDGE:,} on each side and {MAX_PIXELS:,} in all",
-        )
-    return picture
+def fit_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """`fit` for another process: the target and what was made of it as JSON, the files one after the other."""
+    made = fit(data, _target(arguments["target"]))
+    if isinstance(made, Refusal):
+        return made
+    parts = [
+        {
+            "mime": part.image.mime,
+            "bytes": len(part.image.data),
+            "words": part.words,
+            "source": astuple(part.map.source),
+            "result": astuple(part.map.result),
+            "pieces": [astuple(piece) for piece in part.map.pieces],
+        }
+        for part in made.parts
+    ]
+    return {"parts": parts}, b"".join(part.image.data for part in made.parts)
 
 
-def _decoded(data: bytes, picture: Picture) -> Bitmap | Refusal:
-    """Every pixel of the first frame, upright, in one of the modes L, RGB and RGBA."""
-    from PIL import Image as Pillow
-
-    # Pillow warns of large images and odd metadata; here the bounds are checked and metadata is dropped.
-    warnings.filterwarnings("ignore", module=r"PIL\.")
-    decoder = _DECODERS.get(picture.mime)
-    if decoder is None:
-        return Refusal("unsupported_type", f"there is no decoder for {picture.mime}", "send a PNG or a JPEG")
-    try:
-        bitmap: Bitmap = Pillow.open(io.BytesIO(data), formats=[decoder])
-        bitmap.load()
-        return _plain(_upright(bitmap, data, picture))
-    except Pillow.DecompressionBombError:
-        return Refusal("too_large", "the image holds more pixels than its header says", "ask for the image again")
-    except Exception:  # noqa: BLE001 - a decoder may raise anything over a hostile or broken file
-        return Refusal("corrupt", f"the {picture.mime} image cannot be decoded", "ask for the image again")
+def task(target: Target) -> dict[str, Any]:
+    """The arguments of a task that fits an image to `target`."""
+    fields = asdict(target)
+    if target.sizing is not None:
+        fields["sizing"] = {"rule": type(target.sizing).__name__, **fields["sizing"]}
+    return {"target": fields}
 
 
-def _upright(bitmap: Bitmap, data: bytes, picture: Picture) -> Bitmap:
-    from PIL.Image import Transpose
-
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    if not picture.turned or picture.mime == "image/tiff":  # Pillow has turned a TIFF already
-        return bitmap
-    return bitmap.transpose(turns[orientation(data)])
+def fitted(result: dict[str, Any], data: bytes) -> Fitted:
+    """What a task has made, read back."""
+    parts, start = [], 0
+    for part in result["parts"]:
+        file = data[start : start + part["bytes"]]
+        start += part["bytes"]
+        pieces = tuple(Piece(Rect(*source), Rect(*end)) for source, end in part["pieces"])
+        where = Map(Size(*part["source"]), Size(*part["result"]), pieces)
+        parts.append(Part(_image(file, part["mime"], where.result), where, part["words"]))
+    return Fitted(tuple(parts))
 
 
-def _plain(bitmap: Bitmap) -> Bitmap:
-    """The same pixels in 8 bits: RGBA where something is really transparent, L where all is grey."""
-    if bitmap.has_transparency_data:
-        clear = bitmap.convert("RGBA")
-        lowest, _ = clear.getchannel("A").getextrema()
-        plain = clear.convert("RGB") if lowest == 255 else clear
-    elif bitmap.mode in ("I;16", "I;16B", "I;16L", "I;16N", "I", "F"):
-        plain = _eight_bits(bitmap)
-    else:
-        plain = bitmap.convert("L" if bitmap.mode in ("1", "L") else "RGB")
-    plain.info = {}  # Pillow would write comments and profiles of the source again
-    return plain
-
-
-def _eight_bits(bitmap: Bitmap) -> Bitmap:
-    """Deep greys: 16 bits by their meaning, wider ones, which have none, by the range they use."""
-    deep = bitmap.convert("F")
-    low, high = 0.0, 65535.0
-    if not bitmap.mode.startswith("I;16"):
-        low, high = cast("tuple[float, float]", deep.getextrema())
-    scale = 255.0 / ((high - low) or 1.0)
-    offset = -low * scale
-    return deep.point(lambda value: value * scale + offset).convert("L")
-
-
-def _formats(bitmap: Bitmap, target: Target) -> tuple[Format, ...]:
-    """The formats to try, best first: what is drawn or written stays sharp, a photo becomes a JPEG.
-
-    A drawing that is too heavy as PNG is tried as JPEG before it is made smaller: at this quality that costs
-    text less than lost pixels do. What is transparent stays so where it can: on white, white words are gone.
-    """
-    if bitmap.mode == "RGBA":
-        return _taken(target, "image/png", "image/webp") or _taken(target, "image/jpeg")
-    if _drawn(bitmap):
-        return _taken(target, "image/png", "image/jpeg", "image/webp")[:2]
-    return _taken(target, "image/jpeg", "image/webp", "image/png")[:1]
-
-
-def _taken(target: Target, *order: Format) -> tuple[Format, ...]:
-    return tuple(mime for mime in order if mime in target.formats)
-
-
-def _drawn(bitmap: Bitmap) -> bool:
-    """Few colours, counted on a grid of untouched pixels: a screenshot, a chart, a page; not a photo."""
-    from PIL.Image import Resampling
-
-    width, height = min(bitmap.width, _SAMPLE), min(bitmap.height, _SAMPLE)
-    few = _FEW_GREYS if bitmap.mode == "L" else max(_FEW_COLOURS, width * height // 4)
-    return bitmap.resize((width, height), Resampling.NEAREST).getcolors(few) is not None
-
-
-def _scaled(bitmap: Bitmap, size: Size) -> Bitmap:
-    from PIL.Image import Resampling
-
-    wanted = (size.width, size.height)
-    return bitmap if wanted == bitmap.size else bitmap.resize(wanted, Resampling.LANCZOS)
-
-
-def _encoded(bitmap: Bitmap, mime: Format) -> bytes:
-    file = io.BytesIO()
-    match mime:
-        case "image/png":
-            bitmap.save(file, "PNG", compress_level=3)  # 6 is seldom lighter on a page, and slower
-        case "image/jpeg":
-            _on_white(bitmap).save(file, "JPEG", quality=90, subsampling="4:4:4")
-        case "image/webp":
-            bitmap.save(file, "WEBP", quality=90)
-    return file.getvalue()
-
-
-def _on_white(bitmap: Bitmap) -> Bitmap:
-    from PIL import Image as Pillow
-
-    if bitmap.mode != "RGBA":
-        return bitmap
-    page = Pillow.new("RGBA", bitmap.size, "white")
-    return Pillow.alpha_composite(page, bitmap).convert("RGB")
+def _target(fields: dict[str, Any]) -> Target:
+    rules = {rule.__name__: rule for rule in get_args(Sizing)}
+    rule = dict(fields["sizing"]) if fields["sizing"] is not None else None
+    made = rules[rule.pop("rule")](**rule) if rule is not None else None
+    return Target(**{**fields, "formats": tuple(fields["formats"]), "sizing": made})
 
 
 def _image(data: bytes, mime: str, size: Size) -> Image:

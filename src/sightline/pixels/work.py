@@ -1,0 +1,105 @@
+"""The process of a worker: it gets work on its standard input and answers on its standard output.
+
+Both ways go frames: the lengths of a JSON object and of bytes, then the two. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from sightline.model.refusal import Refusal
+
+Json = dict[str, Any]
+Task = Callable[[bytes, Json], tuple[Json, bytes] | Refusal]
+
+_LENGTHS = struct.Struct(">IQ")
+_MOST = 1 << 28  # bytes of a frame
+_GRACE = 1.0  # seconds after which a worker that nobody ends any more ends itself
+
+
+def send(stream: IO[bytes], facts: Json, data: bytes) -> None:
+    text = json.dumps(facts).encode()
+    stream.write(_LENGTHS.pack(len(text), len(data)) + text)
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Json, bytes] | None:
+    """The next frame; None where the stream ends."""
+    lengths = stream.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
+        return None
+    text, data = _LENGTHS.unpack(lengths)
+    if text + data > _MOST:
+        raise ValueError("no frame is as long")
+    facts, rest = stream.read(text), stream.read(data)
+    if len(facts) < text or len(rest) < data:
+        return None
+    found = json.loads(facts)
+    if not isinstance(found, dict):
+        raise ValueError("a frame holds an object")
+    return found, rest
+
+
+def work(tasks: str, seconds: str, memory: str) -> None:
+    """The process itself: answer until nobody asks any more."""
+    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    known, limit = json.loads(tasks), float(seconds) + _GRACE
+    _load()
+    _confine(int(memory))
+    send(sink, {"ready": True}, b"")
+    while (asked := receive(source)) is not None:
+        facts, data = asked
+        _alarm(limit)
+        answer = _done(known, facts, data)
+        _alarm(0)
+        send(sink, *answer)
+
+
+def _done(tasks: Mapping[str, str], work: Json, data: bytes) -> tuple[Json, bytes]:
+    from pkgutil import resolve_name
+
+    try:
+        task: Task = resolve_name(tasks[work["task"]])
+        found = task(data, work["arguments"])
+    except MemoryError:
+        found = Refusal("too_large", "the image needs too much memory", "send a smaller one")
+    except Exception:  # noqa: BLE001 - the outermost edge of the process; the caller logs it
+        import traceback
+
+        return {"trouble": traceback.format_exc()}, b""
+    return ({"refusal": [found.code, found.what, found.remedy]}, b"") if isinstance(found, Refusal) else found
+
+
+def _load() -> None:
+    """What every task needs, so that no task pays for it in time or memory."""
+    import pyvips
+
+    pyvips.Image.black(1, 1).copy_memory()
+
+
+def _confine(memory: int) -> None:
+    """Limits that the operating system keeps, where it has them: memory, and no file of what was in it."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs 5 ms
+            used = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+
+
+def _alarm(seconds: float) -> None:
+    """Unless called again with 0, the process ends then: its parent, which ends it earlier, may be gone."""
+    import signal
+
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -1,0 +1,233 @@
+"""Work on pixels in processes of its own: a bomb, an endless or a crashing decoder costs a refusal and no more.
+
+A worker is a Python process that runs `work`. Nothing that it sends is ever executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Self, get_args
+
+from sightline.model.refusal import Code, Refusal
+from sightline.pixels.work import Json, receive, send
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from subprocess import Popen
+
+TASKS: Mapping[str, str] = {
+    "check": "sightline.pixels.bitmap:check_task",
+    "fit": "sightline.pixels.fit:fit_task",
+    "hash": "sightline.pixels.similar:hash_task",
+}
+
+_log = logging.getLogger(__name__)
+_STARTING = 60.0  # seconds that a worker may take to load its libraries, on however busy a machine
+_PARENT_PATH = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+_START = _PARENT_PATH + "from sightline.pixels.work import work; work(*sys.argv[2:])"
+
+# A worker gets none of the caller's environment but what a process needs: there are keys in it.
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
+_ENVIRONMENT = {
+    "VIPS_CONCURRENCY": "1",
+    "MALLOC_ARENA_MAX": "1",  # a second one would count against the limit of memory
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # a bitmap in pages of 4 KiB costs a third more time
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    seconds: float = 5.0
+    memory: int = 1536 * 1024 * 1024  # bytes beyond what the idle worker has
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    facts: Json
+    data: bytes = field(repr=False)
+
+
+class Workers:
+    """A few processes, each started when it is first needed and replaced when it has failed."""
+
+    def __init__(self, tasks: Mapping[str, str] = TASKS, *, count: int = 2, limits: Limits | None = None) -> None:
+        self._tasks = dict(tasks)
+        self._count = count
+        self._limits = limits or Limits()
+        self._idle: list[_Worker] = []
+        self._alive: set[_Worker] = set()
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    async def run(self, task: str, data: bytes, arguments: Json | None = None) -> Reply | Refusal:
+        import asyncio
+
+        answer = self._submitted(task, data, arguments or {})
+        return answer if isinstance(answer, Refusal) else await asyncio.wrap_future(answer)
+
+    def ask(self, task: str, data: bytes, arguments: Json | None = None) -> Reply | Refusal:
+        """`run`, for callers that wait."""
+        answer = self._submitted(task, data, arguments or {})
+        return answer if isinstance(answer, Refusal) else answer.result()
+
+    async def close(self) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.end)
+
+    def end(self) -> None:
+        """End every worker, also one that is at work: whoever waits for it gets a refusal."""
+        with self._lock:
+            self._closed = True
+            alive, threads = tuple(self._alive), self._threads
+        for worker in alive:
+            worker.kill()
+        if threads is not None:
+            threads.shutdown()
+        for worker in tuple(self._alive):
+            self._discard(worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def _submitted(self, task: str, data: bytes, arguments: Json) -> Future[Reply | Refusal] | Refusal:
+        """A thread for each worker waits for it; what is asked of more waits in the threads' queue."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._closed:
+                return _CLOSED
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._count, "sightline-pixels")
+            return self._threads.submit(self._answer, task, data, arguments)
+
+    def _answer(self, task: str, data: bytes, arguments: Json) -> Reply | Refusal:
+        worker = self._worker()
+        if isinstance(worker, Refusal):
+            return worker
+        answer = worker.ask({"task": task, "arguments": arguments}, data, self._limits.seconds)
+        if worker.failed:
+            self._discard(worker)
+        else:
+            with self._lock:
+                self._idle.append(worker)
+        return answer
+
+    def _worker(self) -> _Worker | Refusal:
+        with self._lock:
+            if self._closed:
+                return _CLOSED
+            idle = self._idle.pop() if self._idle else None
+        if idle is not None:
+            if idle.alive:
+                return idle
+            self._discard(idle)  # somebody else has ended it
+        return self._started()
+
+    def _started(self) -> _Worker | Refusal:
+        with self._lock:
+            if self._closed:
+                return _CLOSED
+            try:
+                worker = _Worker(self._tasks, self._limits)
+            except OSError:  # too many processes, or files
+                return _NO_WORKER
+            self._alive.add(worker)
+        if isinstance(worker.hear(_STARTING), Refusal):
+            self._discard(worker)
+            return _NO_WORKER
+        return worker
+
+    def _discard(self, worker: _Worker) -> None:
+        worker.end()
+        with self._lock:
+            self._alive.discard(worker)
+
+
+_NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
+_CLOSED = Refusal("unavailable", "the workers have been ended")
+
+
+class _Worker:
+    """One process, seen from the outside."""
+
+    def __init__(self, tasks: Mapping[str, str], limits: Limits) -> None:
+        from subprocess import DEVNULL, PIPE, Popen
+
+        limited = (str(limits.seconds), str(limits.memory))
+        command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(tasks), *limited]
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ENVIRONMENT
+        self._process: Popen[bytes] = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
+        self._late = False
+        self.failed = False
+
+    def ask(self, work: Json, data: bytes, seconds: float) -> Reply | Refusal:
+        return self.hear(seconds, lambda: send(_stream(self._process.stdin), work, data))
+
+    def hear(self, seconds: float, first: Callable[[], None] = lambda: None) -> Reply | Refusal:
+        """The next answer. Where it does not come in time the process is ended, and so are all waits for it."""
+        timer = threading.Timer(seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            first()
+            frame = receive(_stream(self._process.stdout))
+        except (OSError, ValueError):  # it ended while it was written to, or wrote what is no frame
+            frame = None
+        finally:
+            timer.cancel()
+        self.failed = frame is None or self._late
+        return self._failure(seconds) if frame is None else _read(*frame)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> None:
+        """Leave no process, no zombie and no open file."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            try:
+                _stream(stream).close()
+            except OSError:  # what was not written yet has no reader
+                continue
+
+    def _expire(self) -> None:
+        self._late = True
+        self._process.kill()
+
+    def _failure(self, seconds: float) -> Refusal:
+        if self._late:
+            return Refusal(
+                "too_large", f"the image took more than {seconds:g} seconds", "send a smaller or simpler one"
+            )
+        return Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None, "both are pipes"
+    return stream
+
+
+def _read(facts: Json, data: bytes) -> Reply | Refusal:
+    if (trouble := facts.get("trouble")) is not None:
+        _log.error("a task failed in its worker: %s", trouble)
+        return Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
+    match facts.get("refusal"):
+        case [str(code), str(what), str(remedy)] if code in get_args(Code):
+            return Refusal(code, what, remedy)  # type: ignore[arg-type] # it is one of them
+    return Reply(facts, data)

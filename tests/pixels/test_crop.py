@@ -1,0 +1,81 @@
+"""Crops: exactly the pixels that were asked for, of the upright image, or a refusal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.crop import REGIONS, Region, resolve
+from sightline.model.geometry import Box, Size
+from sightline.model.image import Picture
+from sightline.model.refusal import Refusal
+from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.crop import cut
+from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, photo, psd_of, saved
+from tests.requirements import requirement
+
+SOURCE = photo(40, 30)
+FILES = {mime: saved(flag(64, 64), mime) for mime in FORMATS} | {
+    "image/x-icon": icon_of({64: RED}, "bmp"),
+    "image/vnd.adobe.photoshop": psd_of(flag(64, 64)),
+}
+
+
+def decoded(data: bytes) -> object:
+    picture = within_bounds(data)
+    assert isinstance(picture, Picture)
+    image = decode(data, picture)
+    assert not isinstance(image, Refusal)
+    return image
+
+
+@requirement("cut.exact")
+@given(st.data())
+def test_a_crop_holds_exactly_its_pixels(draw: st.DataObject) -> None:
+    x, y = draw.draw(st.integers(0, 39)), draw.draw(st.integers(0, 29))
+    box = Box(x, y, draw.draw(st.integers(1, 40 - x)), draw.draw(st.integers(1, 30 - y)))
+    part = cut(decoded(saved(SOURCE, "image/png")), box)
+    assert not isinstance(part, Refusal)
+    assert bytes(part.write_to_memory()) == SOURCE.crop((box.x, box.y, box.right, box.bottom)).tobytes()
+
+
+@requirement("cut.exact")
+@pytest.mark.parametrize("mime", FILES)
+def test_every_format_can_be_cropped(mime: str) -> None:
+    part = cut(decoded(FILES[mime]), Box(8, 8, 16, 12))
+    assert not isinstance(part, Refusal)
+    assert (part.width, part.height) == (16, 12)
+    assert all(abs(a - b) < 12 for a, b in zip(part(5, 5), RED, strict=False))
+
+
+@requirement("cut.exact")
+def test_the_image_is_turned_before_it_is_cropped() -> None:
+    turned = decoded(saved(flag(64, 32), "image/png", exif=exif(6)))
+    found = {}
+    for name in ("top-left", "top-right"):
+        box = resolve(Region(name), Size(32, 64))
+        assert isinstance(box, Box)
+        part = cut(turned, box)
+        assert not isinstance(part, Refusal)
+        found[name] = tuple(map(round, part(2, 2)))
+    assert found == {"top-left": BLUE, "top-right": RED}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_a_named_region_of_one_pixel_is_that_pixel(name: str) -> None:
+    box = resolve(Region(name), Size(1, 1))
+    assert isinstance(box, Box)
+    part = cut(decoded(saved(flag(1, 1), "image/png")), box)
+    assert not isinstance(part, Refusal)
+    assert (part.width, part.height) == (1, 1)
+
+
+@requirement("cut.exact")
+@pytest.mark.parametrize(
+    "box", [Box(-1, 0, 5, 5), Box(0, 0, 41, 5), Box(0, 29, 1, 2), Box(5, 5, 0, 5), Box(5, 5, 5, -1), Box(99, 99, 1, 1)]
+)
+def test_a_crop_that_cannot_be_made_is_refused(box: Box) -> None:
+    refusal = cut(decoded(saved(SOURCE, "image/png")), box)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "invalid_input"

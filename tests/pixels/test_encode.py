@@ -1,0 +1,156 @@
+"""Writing files: what is drawn stays sharp, fewer colours come before anything worse, a photograph becomes a JPEG."""
+
+from __future__ import annotations
+
+import io
+import math
+import random
+
+import pytest
+from PIL import Image, ImageChops, ImageDraw
+
+from sightline.pixels.encode import LIGHT, dark, drawn, encoded
+from tests.pixels.bitmaps import flag, photo
+from tests.pixels.test_trim import bitmap
+from tests.requirements import requirement
+
+ALL = ("image/png", "image/jpeg", "image/webp")
+
+
+def words(width: int = 900, height: int = 600, colours: tuple[str, ...] = ("black", "navy", "maroon")) -> Image.Image:
+    """Text in soft letters."""
+    ink, image = random.Random(2), Image.new("RGB", (width, height), "white")
+    for top in range(0, height, 14):
+        text = "".join(chr(ink.randrange(33, 126)) for _ in range(width // 6))
+        ImageDraw.Draw(image).text((0, top), text, ink.choice(colours))
+    return image
+
+
+def shrunk(image: Image.Image) -> Image.Image:
+    return image.resize((image.width * 2 // 3, image.height * 2 // 3), Image.Resampling.LANCZOS)
+
+
+def gradient() -> Image.Image:
+    """More than 256 colours, each close to another."""
+    image = Image.new("RGB", (600, 400))
+    for x in range(600):
+        for y in range(400):
+            image.putpixel((x, y), (x // 20, y // 10, 120))
+    return image
+
+
+def written(
+    image: Image.Image, formats: tuple[str, ...] = ALL, limit: float = math.inf
+) -> tuple[str, Image.Image, int]:
+    found = encoded(bitmap(image), formats, limit, written=True)
+    assert not isinstance(found, int), found
+    mime, data = found
+    opened = Image.open(io.BytesIO(data))
+    assert Image.MIME[opened.format or ""] == mime
+    return mime, opened, len(data)
+
+
+def apart(one: Image.Image, other: Image.Image) -> int:
+    counts = ImageChops.difference(one.convert("RGB"), other.convert("RGB")).histogram()
+    return max(place % 256 for place, count in enumerate(counts) if count)
+
+
+@requirement("fit.sharp")
+def test_a_few_colours_become_a_palette_without_loss() -> None:
+    image = words(colours=("black",))
+    image.paste("red", (0, 0, 90, 90))
+    mime, opened, _ = written(image)
+    assert (mime, opened.mode) == ("image/png", "P")
+    assert apart(opened, image) == 0
+
+
+@pytest.mark.parametrize("mode", ["1", "L"])
+def test_greys_stay_grey_without_loss(mode: str) -> None:
+    image = words(colours=("black",)).convert(mode).convert("L")
+    mime, opened, _ = written(image)
+    assert mime == "image/png"
+    assert opened.mode in ("L", "P")
+    assert apart(opened, image) == 0
+
+
+@requirement("fit.sharp")
+def test_many_colours_become_webp_without_loss_where_it_is_taken() -> None:
+    image = shrunk(words(600, 300, ("black", "navy", "maroon", "teal", "orange", "purple")))
+    assert image.getcolors(256) is None
+    mime, opened, weight = written(image)
+    assert mime == "image/webp"
+    assert apart(opened, image) == 0
+    assert weight < LIGHT
+    assert written(image, ("image/png", "image/jpeg"))[0] == "image/png"
+
+
+def test_colours_that_no_eye_can_tell_apart_share_a_palette() -> None:
+    image = gradient()
+    assert image.getcolors(256) is None
+    _, opened, _ = written(image, ("image/png",))
+    assert opened.mode == "P"
+    assert 0 < apart(opened, image) <= 4
+
+
+@requirement("fit.sharp")
+def test_what_is_too_heavy_loses_colours_step_by_step_and_never_becomes_a_jpeg() -> None:
+    image = shrunk(words())
+    weights = [written(image, limit=limit)[2] for limit in (math.inf,)]
+    seen = []
+    while True:
+        found = encoded(bitmap(image), ALL, weights[-1] - 1, written=True)
+        if isinstance(found, int):
+            break
+        mime, data = found
+        seen.append((mime, len(Image.open(io.BytesIO(data)).getcolors(65536) or ())))
+        weights.append(len(data))
+    assert seen[-3:] == [("image/png", 64), ("image/png", 32), ("image/png", 16)]
+    assert found == weights[-1]
+
+
+def test_without_png_fewer_colours_are_written_as_webp() -> None:
+    image = shrunk(words())
+    _, _, weight = written(image, ("image/webp",))
+    mime, opened, lighter = written(image, ("image/webp",), weight - 1)
+    assert mime == "image/webp"
+    assert lighter < weight
+    assert len(opened.convert("RGB").getcolors(65536) or ()) <= 64
+
+
+def test_where_only_jpeg_is_taken_words_become_one_of_full_colour() -> None:
+    mime, opened, _ = written(words(), ("image/jpeg",))
+    assert mime == "image/jpeg"
+    assert getattr(opened, "layer")[0][1:3] == (1, 1)  # noqa: B009 - not in its types
+
+
+@requirement("fit.sharp")
+@pytest.mark.parametrize(
+    ("formats", "mime"),
+    [(ALL, "image/jpeg"), (("image/png", "image/webp"), "image/webp"), (("image/png",), "image/png")],
+)
+def test_a_photograph_becomes_a_jpeg_where_it_may(formats: tuple[str, ...], mime: str) -> None:
+    found = encoded(bitmap(photo(300, 200)), formats, math.inf, written=False)
+    assert not isinstance(found, int)
+    assert found[0] == mime
+
+
+def test_a_photograph_that_is_partly_transparent_stays_so() -> None:
+    image = photo(300, 200).convert("RGBA")
+    image.putalpha(Image.linear_gradient("L").resize(image.size))
+    for formats, mime in ((ALL, "image/webp"), (("image/png", "image/jpeg"), "image/png")):
+        found = encoded(bitmap(image), formats, math.inf, written=False)
+        assert not isinstance(found, int)
+        assert found[0] == mime
+        assert Image.open(io.BytesIO(found[1])).mode == "RGBA"
+
+
+def test_a_photograph_has_many_colours_and_a_drawing_few() -> None:
+    for image in (words(), shrunk(words()), flag(300, 200), words().convert("L"), Image.new("RGB", (1, 1))):
+        assert drawn(bitmap(image))
+    for image in (photo(900, 600), photo(300, 200), photo(900, 600).convert("L")):
+        assert not drawn(bitmap(image))
+
+
+def test_light_words_on_a_dark_ground_are_a_dark_page() -> None:
+    assert not dark(bitmap(words()))
+    assert dark(bitmap(ImageChops.invert(words())))

@@ -1,0 +1,108 @@
+"""Similarity: the same picture in another file is the same, another picture is not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageEnhance
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.similar import _COSINES, hash_of, similarity
+from sightline.pixels.worker import Reply, Workers
+from tests.pixels.bitmaps import FORMATS, exif, png_of, saved
+from tests.requirements import requirement
+
+BITS = st.integers(0, 2**64 - 1)
+
+
+def scene(seed: int, width: int = 640, height: int = 480) -> Image.Image:
+    """A few large shapes."""
+    page = Image.new("RGB", (width, height), (30 + 40 * (seed % 4), 60, 90))
+    draw = ImageDraw.Draw(page)
+    for at in range(1, 7):
+        x, y = (width * (at * 37 + seed * 53) // 250) % width, (height * (at * 91 + seed * 29) // 300) % height
+        shade = (at * 43 + seed * 77) % 256
+        draw.ellipse(
+            (x - width // 8, y - height // 8, x + width // 6, y + height // 5), (shade, 255 - shade, shade // 2)
+        )
+    return page
+
+
+def hashed(image: Image.Image, mime: str = "image/png", **options: object) -> int:
+    found = hash_of(saved(image, mime, **options))
+    assert isinstance(found, int)
+    return found
+
+
+@requirement("similar.hash")
+@given(BITS, BITS)
+def test_similarity_is_one_minus_the_share_of_bits_that_differ(a: int, b: int) -> None:
+    differing = sum((a >> at & 1) != (b >> at & 1) for at in range(64))
+    assert similarity(a, b) == 1 - differing / 64
+    assert similarity(a, a) == 1
+    assert similarity(a, a ^ (2**64 - 1)) == 0
+
+
+@requirement("similar.hash")
+@pytest.mark.parametrize("mime", FORMATS)
+def test_a_picture_is_itself_in_every_format(mime: str) -> None:
+    assert similarity(hashed(scene(1)), hashed(scene(1), mime)) >= 0.95
+
+
+@requirement("similar.hash")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_picture_made_smaller_or_brighter_is_nearly_itself_and_another_is_not(seed: int) -> None:
+    first = scene(seed)
+    assert similarity(hashed(first), hashed(first.resize((200, 150), Image.Resampling.LANCZOS))) >= 0.95
+    assert similarity(hashed(first), hashed(ImageEnhance.Brightness(first).enhance(1.1))) >= 0.9
+    assert similarity(hashed(first), hashed(scene(seed + 5))) < 0.8
+
+
+def test_the_shape_of_an_image_counts() -> None:
+    assert similarity(hashed(scene(1)), hashed(scene(1).resize((640, 160)))) < 0.8
+
+
+def test_a_turned_photo_is_the_picture_that_is_seen() -> None:
+    upright = scene(2)
+    stored = upright.transpose(Image.Transpose.ROTATE_90)
+    assert similarity(hashed(upright), hashed(stored, "image/jpeg", exif=exif(6))) >= 0.95
+
+
+def test_what_is_transparent_looks_white() -> None:
+    clear = Image.new("RGBA", (64, 64), (0, 0, 0, 0))
+    clear.paste((10, 10, 10, 255), (0, 0, 32, 64))
+    white = Image.new("RGB", (64, 64), "white")
+    white.paste((10, 10, 10), (0, 0, 32, 64))
+    assert hashed(clear) == hashed(white)
+
+
+def test_the_waves_are_those_of_the_cosine_transform() -> None:
+    """By its definition, for a picture that is one of them: brighter along the third wave across, even downwards."""
+    row = [round(128 + 100 * math.cos(math.pi * 3 * (2 * x + 1) / 128)) for x in range(64)]
+    image = Image.frombytes("L", (64, 64), bytes(row) * 64)
+    strengths = [sum(cosine * value for cosine, value in zip(wave, row, strict=True)) for wave in _COSINES]
+    assert max(range(1, 8), key=lambda wave: abs(strengths[wave])) == 3
+    bits = f"{hashed(image):064b}"
+    assert (bits[0], bits[3]) == ("1", "1")
+
+
+def test_one_colour_and_one_pixel_have_hashes() -> None:
+    for size in ((1, 1), (1, 9000), (64, 64), (5000, 2)):
+        assert isinstance(hash_of(saved(Image.new("L", size, 99), "image/png")), int)
+
+
+@requirement("bound.hostile")
+def test_a_file_that_cannot_be_decoded_has_none() -> None:
+    assert isinstance(hash_of(png_of(50_000, 50_000)), Refusal)
+    assert isinstance(hash_of(saved(scene(1), "image/jpeg")[:-900]), Refusal)
+
+
+def test_a_worker_tells_the_same_hash() -> None:
+    data = saved(scene(3), "image/jpeg")
+    with Workers(count=1) as workers:
+        answer = workers.ask("hash", data)
+    assert isinstance(answer, Reply)
+    assert int(answer.facts["hash"], 16) == hash_of(data)

@@ -1,0 +1,105 @@
+"""Blank borders and bands: what counts as nothing, and what is left without it."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image, ImageDraw
+from pyvips import Image as Bitmap
+
+from sightline.model.geometry import Size
+from sightline.pixels.trim import BAND, MARGIN, Kept, bands, borders, ink
+
+
+def bitmap(image: Image.Image) -> Bitmap:
+    kind = "b-w" if image.mode == "L" else "srgb"
+    made = Bitmap.new_from_memory(image.tobytes(), *image.size, len(image.getbands()), "uchar")
+    return made.copy(interpretation=kind)
+
+
+def sheet(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (400, 300), mode: str = "RGB") -> Image.Image:
+    """Checkered boxes on white: left, top, right, bottom, the last ones not included."""
+    image = Image.new(mode, size, "white")
+    for left, top, right, bottom in boxes:
+        for x in range(left, right):
+            for y in range(top, bottom):
+                if (x + y) % 2:
+                    image.putpixel((x, y), 0 if mode == "L" else (0, 0, 0))
+    return image
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_borders_are_cut_off_but_for_a_margin(mode: str) -> None:
+    kept = borders(ink(bitmap(sheet((100, 80, 200, 150), mode=mode))))
+    assert kept == Kept(Size(400, 300), ((80 - MARGIN, 150 + MARGIN),), ((100 - MARGIN, 200 + MARGIN),))
+
+
+def test_a_margin_ends_where_the_image_does() -> None:
+    kept = borders(ink(bitmap(sheet((3, 0, 400, 299)))))
+    assert kept == Kept(Size(400, 300), ((0, 300),), ((0, 400),))
+
+
+def test_a_wide_blank_band_is_narrowed_and_a_small_one_stays() -> None:
+    found = ink(bitmap(sheet((10, 20, 390, 60), (10, 140, 390, 180), (10, 200, 390, 280))))
+    kept = bands(found)
+    half = BAND // 2
+    assert kept.rows == ((20 - MARGIN, 60 + 1 + half), (140 - half, 280 + MARGIN))
+    assert borders(found).rows == ((20 - MARGIN, 280 + MARGIN),)
+
+
+def test_nothing_is_cut_from_an_empty_image() -> None:
+    for image in (Image.new("RGB", (300, 200), "white"), Image.new("RGB", (1, 1)), Image.new("RGB", (1, 90))):
+        found = ink(bitmap(image))
+        assert borders(found) == bands(found) == Kept.whole(Size(*image.size))
+
+
+def test_a_bar_across_the_page_is_no_reason_to_keep_its_margins() -> None:
+    image = sheet((150, 60, 250, 280))
+    ImageDraw.Draw(image).rectangle((0, 0, 399, 30), "navy")
+    kept = borders(ink(bitmap(image)))
+    assert kept.columns == ((150 - MARGIN, 250 + MARGIN),)
+    assert kept.rows == ((0, 280 + MARGIN),)
+
+
+def test_a_panel_of_another_colour_is_not_nothing() -> None:
+    image = sheet((150, 60, 250, 280))
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, 0, 90, 299), "navy")
+    assert borders(ink(bitmap(image))).columns[0][0] == 0
+    flag = Image.new("RGB", (300, 200), "red")
+    flag.paste("blue", (100, 0, 200, 200))
+    flag.paste("white", (200, 0, 300, 200))
+    assert bands(ink(bitmap(flag))) == Kept.whole(Size(300, 200))
+
+
+def test_traces_of_a_jpeg_are_blank_all_the_same() -> None:
+    image = sheet((100, 80, 200, 150))
+    for x in range(0, 90, 3):
+        image.putpixel((x, 20), (250, 252, 251))
+    assert borders(ink(bitmap(image))).size == Size(100 + 2 * MARGIN, 70 + 2 * MARGIN)
+
+
+def test_what_is_transparent_is_seen_on_white() -> None:
+    clear = Image.new("RGBA", (200, 100), (0, 0, 0, 0))
+    clear.paste(sheet((0, 0, 40, 30), size=(40, 30)), (100, 50))
+    kept = borders(ink(bitmap(clear)))
+    assert kept.rows == ((50 - MARGIN, 80 + MARGIN),)
+
+
+def test_what_stays_stands_where_the_map_says() -> None:
+    image = sheet((50, 20, 350, 60), (50, 200, 350, 240))
+    image.putpixel((60, 205), (255, 0, 0))
+    kept = bands(ink(bitmap(image)))
+    result = kept.applied(bitmap(image))
+    assert Size(result.width, result.height) == kept.size == kept.map.result
+    there = kept.map.to_result(60.5, 205.5)
+    assert there is not None
+    assert result.getpoint(int(there[0]), int(there[1])) == [255, 0, 0]
+    assert kept.map.to_source(*there) == (60.5, 205.5)
+    assert kept.map.to_result(60, 130) is None
+    assert kept.words() == "blank margins cut off and blank bands narrowed"
+
+
+def test_a_whole_image_stays_the_same_object() -> None:
+    image = bitmap(sheet())
+    assert Kept.whole(Size(400, 300)).applied(image) is image
+    assert Kept.whole(Size(400, 300)).words() == ""

@@ -1,0 +1,235 @@
+"""Workers: whatever a file does to its decoder costs one refusal, and the next image is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.worker import Limits, Reply, Workers
+from tests.pixels.bitmaps import FORMATS, exif, flag, gif_of, photo, png_of, saved
+from tests.pixels.hostile import TASKS
+from tests.requirements import requirement
+
+SOON = Limits(seconds=0.5)
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[Workers]:
+    with Workers(TASKS, count=1) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(count=1) as workers:
+        yield workers
+
+
+def pid_of(workers: Workers) -> int:
+    answer = workers.ask("echo", b"")
+    assert isinstance(answer, Reply), answer
+    pid = answer.facts["pid"]
+    assert isinstance(pid, int)
+    return pid
+
+
+def code_of(answer: Reply | Refusal) -> str:
+    assert isinstance(answer, Refusal), answer
+    return answer.code
+
+
+def open_files() -> list[str]:
+    return sorted(entry.name for entry in Path("/proc/self/fd").iterdir())
+
+
+def has_ended(pid: int) -> bool:
+    """No process and no zombie."""
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_a_worker_answers_with_facts_and_bytes_and_stays(hostile: Workers) -> None:
+    first = pid_of(hostile)
+    data = bytes(range(256)) * 5000
+    answer = hostile.ask("echo", data, {"some": ["é", 1.5, None]})
+    assert isinstance(answer, Reply)
+    assert answer.data == data[::-1]
+    assert answer.facts["some"] == ["é", 1.5, None]
+    assert pid_of(hostile) == first != os.getpid()
+
+
+def test_a_worker_knows_no_key_of_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    with Workers(TASKS, count=1) as workers:
+        answer = workers.ask("echo", b"")
+    assert isinstance(answer, Reply)
+    assert "PATH" in answer.facts["environment"]
+    assert "SOME_API_KEY" not in answer.facts["environment"]
+
+
+@requirement("bound.hostile")
+@pytest.mark.parametrize("task", ["die", "leave", "lie"])
+def test_a_worker_that_crashes_costs_a_refusal_and_is_replaced(hostile: Workers, task: str) -> None:
+    before = pid_of(hostile)
+    assert code_of(hostile.ask(task, b"")) == "corrupt"
+    assert has_ended(before)
+    assert pid_of(hostile) != before
+
+
+@requirement("bound.seconds")
+@pytest.mark.parametrize("task", ["wait_for_ever", "spin"])
+def test_a_worker_that_takes_too_long_is_ended_and_replaced(task: str) -> None:
+    with Workers(TASKS, count=1, limits=SOON) as workers:
+        before = pid_of(workers)
+        refusal = workers.ask(task, b"")
+        assert refusal == Refusal("too_large", "the image took more than 0.5 seconds", "send a smaller or simpler one")
+        assert has_ended(before)
+        assert pid_of(workers) != before
+
+
+@requirement("bound.seconds")
+def test_the_limit_is_five_seconds() -> None:
+    assert Limits().seconds == 5
+
+
+@requirement("bound.memory")
+def test_a_task_that_takes_all_memory_costs_a_refusal() -> None:
+    with Workers(TASKS, count=1, limits=Limits(seconds=60, memory=200 * 1024 * 1024)) as workers:
+        refusal = workers.ask("take_all_memory", b"")
+        assert refusal == Refusal("too_large", "the image needs too much memory", "send a smaller one")
+        assert isinstance(workers.ask("echo", b"x" * 1000), Reply)
+
+
+def test_what_a_library_prints_is_no_answer(hostile: Workers) -> None:
+    assert hostile.ask("babble", b"") == Reply({}, b"")
+
+
+def test_a_refusal_of_a_task_arrives_as_it_is(hostile: Workers) -> None:
+    assert hostile.ask("refuse", b"") == Refusal("unsupported_type", "not this one", "send another")
+
+
+@pytest.mark.parametrize("task", ["stumble", "absent", "unheard of"])
+def test_a_bug_in_a_task_is_logged_and_refused(hostile: Workers, task: str, caplog: pytest.LogCaptureFixture) -> None:
+    before = pid_of(hostile)
+    assert code_of(hostile.ask(task, b"")) == "corrupt"
+    assert "Traceback" in caplog.text
+    assert pid_of(hostile) == before
+
+
+def test_a_worker_that_somebody_ended_between_two_images_is_replaced() -> None:
+    with Workers(TASKS, count=1) as workers:
+        pid = pid_of(workers)
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert pid_of(workers) != pid
+
+
+def test_workers_work_at_the_same_time_and_no_more_than_so_many() -> None:
+    async def pids() -> list[Reply | Refusal]:
+        workers = Workers(TASKS, count=2)
+        try:
+            return await asyncio.gather(*(workers.run("echo", b"x" * 100_000) for _ in range(20)))
+        finally:
+            await workers.close()
+
+    answers = asyncio.run(pids())
+    found = {answer.facts["pid"] for answer in answers if isinstance(answer, Reply)}
+    assert len(answers) == 20
+    assert not any(isinstance(answer, Refusal) for answer in answers)
+    assert 1 <= len(found) <= 2
+    assert all(map(has_ended, found))
+
+
+def test_workers_that_are_closed_leave_nothing_behind_and_refuse(tmp_path: Path) -> None:
+    open_before = open_files()
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
+    workers = Workers(TASKS, count=1, limits=Limits(seconds=60))
+    with ThreadPoolExecutor(2) as callers:
+        endless = callers.submit(workers.ask, "wait_for_ever", b"", {"begun": str(begun)})
+        pid = int(begun.read_text())
+        queued = callers.submit(workers.ask, "echo", b"")
+        asyncio.run(workers.close())
+    assert code_of(endless.result()) == "corrupt"
+    assert code_of(queued.result()) == code_of(workers.ask("echo", b"")) == "unavailable"
+    assert has_ended(pid)
+    assert open_files() == open_before
+
+
+def test_no_worker_is_started_before_it_is_needed() -> None:
+    with Workers(TASKS) as workers:
+        assert not workers._alive
+
+
+PARENT = """
+import json, os, sys, threading
+sys.path[:] = json.loads(sys.argv[1])
+from sightline.pixels.worker import Limits, Workers
+from tests.pixels.hostile import TASKS
+workers = Workers(TASKS, count=2, limits=Limits(seconds=float(sys.argv[2])))
+first = workers.ask("echo", b"").facts["pid"]
+if sys.argv[3] == "busy":
+    threading.Thread(target=workers.ask, args=("wait_for_ever", b""), daemon=True).start()
+    while workers._idle:
+        pass
+print(first, flush=True)
+sys.stdin.read()
+"""
+
+
+@requirement("bound.orphans")
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_a_worker_does_not_outlive_a_parent_that_is_killed(state: str) -> None:
+    command = [sys.executable, "-c", PARENT, json.dumps(sys.path), "0.5", state]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        watch = os.pidfd_open(worker)
+        parent.kill()
+    ended, _, _ = select.select([watch], [], [], 60)
+    os.close(watch)
+    assert ended
+
+
+@requirement("bound.hostile", "type.truncated")
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "corrupt"),
+        (png_of(50_000, 50_000), "too_large"),
+        (png_of(16_384, 7_000), "corrupt"),
+        (gif_of(30_000), "too_large"),
+        (saved(photo(300, 200), "image/png")[:-2000], "corrupt"),
+        (saved(photo(300, 200), "image/jpeg")[:-2000], "corrupt"),
+        (bytes(8) + png_of(5, 5)[8:], "unsupported_type"),
+        (b"<!doctype html><p>not found", "unsupported_type"),
+        (b"PK\3\4" + bytes(500), "unsupported_type"),
+        (saved(flag(5, 5), "image/png") + bytes(64 * 1024 * 1024), "too_large"),
+    ],
+)
+def test_a_hostile_file_costs_its_refusal(workers: Workers, data: bytes, code: str) -> None:
+    assert code_of(workers.ask("check", data)) == code
+    assert isinstance(workers.ask("check", saved(flag(5, 5), "image/png")), Reply)
+
+
+@pytest.mark.parametrize("mime", FORMATS)
+def test_a_whole_file_is_checked(workers: Workers, mime: str) -> None:
+    data = saved(photo(120, 90), mime)
+    facts = {"mime": mime, "width": 120, "height": 90, "bytes": len(data), "turned": False}
+    assert workers.ask("check", data) == Reply(facts, b"")
+
+
+def test_a_turned_file_is_measured_as_it_is_seen(workers: Workers) -> None:
+    answer = workers.ask("check", saved(flag(64, 32), "image/jpeg", exif=exif(6)))
+    assert isinstance(answer, Reply)
+    assert (answer.facts["width"], answer.facts["height"], answer.facts["turned"]) == (32, 64, True)

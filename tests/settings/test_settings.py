@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.model.capability import ImageCapability
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.settings import FILE_NAME, KEYS, Settings, load
@@ -103,6 +104,35 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
         ("models", ["glm"]),
         ("models", {"glm": True}),
         ("models", {"glm": {"vision": "no"}}),
+        ("models", {"glm": {"video": 1}}),
+        ("tool", "sometimes"),
+        ("maxImagesPerCall", 0),
+        ("maxImagesPerCall", 21),
+        ("maxBatch", 0),
+        ("maxBatch", 11),
+        ("cacheSize", -1),
+        ("cacheSize", 501),
+        ("pHashSimilarityThreshold", -0.1),
+        ("pHashSimilarityThreshold", 1.1),
+        ("pHashSimilarityThreshold", True),
+        ("groundingModels", ["qwen"]),
+        ("groundingModels", {"qwen": {"format": "furlongs"}}),
+        ("groundingModels", {"qwen": {"format": ["qwen_pixels"]}}),
+        ("auxiliary.vision.baseUrl", "nowhere"),
+        ("toolset", {"vision": True}),
+        ("fsReach", ["relative"]),
+        ("fsReach", ["."]),
+        ("imageCapability", {"maxBytes": "5 MB"}),
+        ("imageCapability", {"autoHandlesOversized": 1}),
+        ("trustPeerCapability", "perhaps"),
+        ("retention", "turns:"),
+        ("retention", "turns:-1"),
+        ("retention.pasted", "perhaps"),
+        ("lowering", "sideways"),
+        ("joint", "never"),
+        ("visionFit", "always"),
+        ("visionCache", "perhaps"),
+        ("maxToolCallsPerTurn", -1),
         ("upstreams", "work"),
         ("upstreams", {"work": "https://example.com"}),
         ("upstreams", {"work": {}}),
@@ -168,13 +198,13 @@ def test_null_means_not_set(home: Path) -> None:
 
 @requirement("settings.unknown_kept")
 def test_what_is_saved_is_there_the_next_time_and_unknown_keys_stay(home: Path) -> None:
-    write(home, {"groundingModels": [{"model": "x"}], "mode": "off"})
+    write(home, {"groundingThings": [{"model": "x"}], "mode": "off"})
     assert load(env(home)).save("mode", "always") is None
     assert load(env(home)).save("maxImagesPerTurn", "0") is None
     assert load(env(home)).save("includeContext", "off") is None
     assert load(env(home)).save("models", '{"zai/glm-*": {"vision": false}}') is None
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {
-        "groundingModels": [{"model": "x"}],
+        "groundingThings": [{"model": "x"}],
         "mode": "always",
         "maxImagesPerTurn": 0,
         "includeContext": False,
@@ -356,3 +386,162 @@ def test_no_environment_is_an_error(variables: dict[str, str]) -> None:
     assert isinstance(settings, Settings)
     assert [key.name for key in KEYS if key.kind.fault(settings.values[key.name])] == []
     assert settings.upstreams is not None
+
+
+PROXY_1_4 = {
+    "mode": "fallback",
+    "provider": "dashscope",
+    "modelId": "qwen3-vl-plus",
+    "systemPrompt": None,
+    "includeContext": True,
+    "tool": "on",
+    "maxImagesPerCall": 10,
+    "maxBatch": 4,
+    "cacheSize": 50,
+    "pHashSimilarityThreshold": 0.80,
+    "groundingModels": {
+        "Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"},
+        "allenai/Molmo2-8B": {"format": "molmo_points"},
+        "deepseek-ai/deepseek-vl2": {"format": "deepseek_bbox"},
+        "OpenGVLab/InternVL3-8B": {"format": "internvl_pixels"},
+    },
+    "consentedProviders": ["dashscope"],
+}
+
+
+@requirement("settings.old_file", "settings.unknown_kept", "settings.groundingModels")
+def test_a_file_of_the_newer_version_of_the_older_program_loads_unchanged_and_stays_whole(home: Path) -> None:
+    path = write(home, PROXY_1_4)
+    settings = load(env(home))
+    assert settings.warnings == ()
+    held = {name: value for name, value in PROXY_1_4.items() if name in settings.values and value is not None}
+    assert {name: settings.values[name] for name in held} == held
+    assert {settings.sources[name] for name in held} == {"file"}
+    assert settings.save("cacheSize", "7") is None
+    assert json.loads(path.read_text("utf-8")) == {**PROXY_1_4, "cacheSize": 7}
+
+
+@requirement(
+    "settings.tool",
+    "settings.maxImagesPerCall",
+    "settings.maxBatch",
+    "settings.cacheSize",
+    "settings.pHash",
+    "settings.limits",
+    "settings.rest",
+)
+@pytest.mark.parametrize(
+    ("name", "default", "variable", "text", "value"),
+    [
+        ("tool", "auto", "PI_VISION_PROXY_TOOL", "on", "on"),
+        ("maxImagesPerCall", 10, "PI_VISION_PROXY_MAX_IMAGES_PER_CALL", "20", 20),
+        ("maxBatch", 4, "PI_VISION_PROXY_MAX_BATCH", "1", 1),
+        ("cacheSize", 50, "PI_VISION_PROXY_CACHE_SIZE", "0", 0),
+        ("pHashSimilarityThreshold", 0.8, "PI_VISION_PROXY_PHASH_THRESHOLD", "0.95", 0.95),
+        ("maxImagesPerTurn", 20, "SIGHTLINE_MAX_IMAGES_PER_TURN", "0", 0),
+        ("maxToolCallsPerTurn", 10, "SIGHTLINE_MAX_TOOL_CALLS_PER_TURN", "0", 0),
+        ("toolset", ["vision"], "SIGHTLINE_TOOLSET", "read_file, view_image", ["read_file", "view_image"]),
+        ("trustPeerCapability", "trust", "SIGHTLINE_TRUST_PEER_CAPABILITY", "verify", "verify"),
+        ("retention", "auto", "SIGHTLINE_RETENTION", "turns:0", "turns:0"),
+        ("retention.pasted", "keep", "SIGHTLINE_RETENTION_PASTED", "retire", "retire"),
+        ("lowering", "byWire", "SIGHTLINE_LOWERING", "hoist", "hoist"),
+        ("grounding", True, "SIGHTLINE_GROUNDING", "off", False),
+        ("boxes", True, "SIGHTLINE_BOXES", "off", False),
+        ("joint", "auto", "SIGHTLINE_JOINT", "turn", "turn"),
+        ("visionFit", "auto", "SIGHTLINE_VISION_FIT", "never", "never"),
+        ("visionCache", False, "SIGHTLINE_VISION_CACHE", "on", True),
+        ("imageModel", "", "SIGHTLINE_IMAGE_MODEL", "gpt-6", "gpt-6"),
+        ("store", "", "SIGHTLINE_STORE", "postgresql://db.example.com/s", "postgresql://db.example.com/s"),
+        ("blobs", "", "SIGHTLINE_BLOBS", "s3://bucket", "s3://bucket"),
+    ],
+)
+def test_each_key_has_its_default_and_is_set_by_its_variable_and_by_a_command(
+    home: Path, name: str, default: object, variable: str, text: str, value: object
+) -> None:
+    assert load(env(home)).values[name] == default
+    fixed = load(env(home, **{variable: text}))
+    assert (fixed.values[name], fixed.sources[name]) == (value, f"environment {variable}")
+    assert load(env(home)).save(name, text) is None
+    assert (load(env(home)).values[name], load(env(home)).sources[name]) == (value, "file")
+
+
+DOTTED = {"auxiliary.vision.model": "claude-haiku-5-5", "auxiliary.vision.provider": "anthropic"}
+NESTED = {"auxiliary": {"vision": {"model": "claude-haiku-5-5", "provider": "anthropic"}, "compression": {"x": 1}}}
+MIXED = {"auxiliary": {"vision.model": "claude-haiku-5-5"}, "auxiliary.vision": {"provider": "anthropic"}}
+
+
+@requirement("settings.auxiliary")
+@pytest.mark.parametrize("held", [DOTTED, NESTED, MIXED])
+def test_the_auxiliary_model_may_be_dotted_or_nested_and_looks_before_every_other(
+    home: Path, held: dict[str, object]
+) -> None:
+    path = write(home, {**held, "provider": "zai", "modelId": "glm-5v"})
+    settings = load(env(home))
+    assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
+    assert settings.warnings == ()
+    assert settings.save("auxiliary.vision.model", "claude-opus-5") is None
+    assert load(env(home)).named_seer == ("anthropic", "claude-opus-5")
+    written = json.dumps(held).replace("claude-haiku-5-5", "claude-opus-5")
+    assert json.loads(path.read_text("utf-8")) == {**json.loads(written), "provider": "zai", "modelId": "glm-5v"}
+
+
+@requirement("settings.auxiliary")
+def test_a_dotted_key_joins_the_object_that_stands_there_already(home: Path) -> None:
+    path = write(home, {"auxiliary": {"compression": {"model": "x"}}})
+    assert load(env(home)).save("auxiliary.vision.model", "y") is None
+    expected = {"auxiliary": {"compression": {"model": "x"}, "vision": {"model": "y"}}}
+    assert json.loads(path.read_text("utf-8")) == expected
+
+
+@requirement("settings.auxiliary")
+@pytest.mark.parametrize(
+    ("held", "seer", "key", "address"),
+    [
+        ({"auxiliary.vision.model": "glm-5v"}, ("zai", "glm-5v"), KEY, "https://a.example.com"),
+        ({"auxiliary.vision.model": "openai/gpt-6"}, ("openai", "gpt-6"), "", ""),
+        ({"auxiliary.vision.provider": "zai", "auxiliary.vision.model": "v"}, ("zai", "v"), KEY, "https://a.example.com"),
+        ({"auxiliary.vision.provider": "openai", "auxiliary.vision.model": "v"}, ("openai", "v"), "", ""),
+        ({"auxiliary.vision.model": "v", "auxiliary.vision.apiKey": "own"}, ("zai", "v"), "own", "https://a.example.com"),
+        ({"auxiliary.vision.model": "v", "auxiliary.vision.baseUrl": "https://b.example.com"},
+         ("zai", "v"), "", "https://b.example.com"),
+        ({"auxiliary.vision.apiKey": "own"}, ("zai", "main"), KEY, "https://a.example.com"),
+    ],
+)  # fmt: skip
+def test_what_the_auxiliary_model_lacks_comes_from_the_general_one_but_no_key_goes_elsewhere(
+    home: Path, held: dict[str, str], seer: tuple[str, str], key: str, address: str
+) -> None:
+    general = {"provider": "zai", "modelId": "main", "apiKey": KEY, "baseUrl": "https://a.example.com"}
+    write(home, {**general, **held})
+    settings = load(env(home))
+    assert (settings.named_seer, settings.api_key, settings.base_url) == (seer, key, address)
+
+
+@requirement("settings.hidden", "settings.private")
+@pytest.mark.parametrize("held", [{"auxiliary.vision.apiKey": KEY}, {"auxiliary": {"vision": {"apiKey": KEY}}}])
+def test_the_auxiliary_key_is_as_secret_as_any_other(home: Path, held: dict[str, object]) -> None:
+    write(home, {"auxiliary.vision.model": "v", **held})
+    settings = load(env(home))
+    assert settings.api_key == KEY
+    assert settings.shown("auxiliary.vision.apiKey") == "set"
+    assert KEY not in repr([settings, [settings.shown(key.name) for key in KEYS]])
+    write(home, {"auxiliary.vision.model": "v", **held}, 0o644)
+    exposed = load(env(home))
+    assert exposed.api_key == ""
+    assert len(exposed.warnings) == 1
+
+
+@requirement("settings.fsReach")
+def test_folders_that_may_be_read_are_absolute_or_below_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    settings = load(env(home, SIGHTLINE_FS_REACH=os.pathsep.join(["/data/shots", "~/Pictures"])))
+    assert settings.fs_reach == (Path("/data/shots"), Path("/home/somebody/Pictures"))
+    assert load(env(home)).fs_reach == ()
+
+
+@requirement("settings.rest")
+def test_what_is_said_of_the_image_capability_stands_over_its_defaults(home: Path) -> None:
+    assert load(env(home)).image_capability == ImageCapability(5_242_880, 8000, 524_288)
+    write(home, {"imageCapability": {"maxBytes": 1_000_000, "autoHandlesOversized": True, "colour": "blue"}})
+    settings = load(env(home))
+    assert settings.image_capability == ImageCapability(1_000_000, 8000, 524_288, auto_handles_oversized=True)
+    assert settings.warnings == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
     assert record.description("scope", old.sha256, "ollama/llava", "v1") is None
     assert blobs_in(tmp_path) == {new.sha256}
     record.close()
+
+
+@requirement("record.defaults")
+def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_days(tmp_path: Path) -> None:
+    assert inspect.signature(open_record).parameters["bytes_limit"].default == 2 * 1024**3
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    record.keep_image("scope", image_of("cat", 0))
+    record.close()
+    for days, expected in ((29.9, [0]), (0.2, [])):
+        clock.days += days
+        record = open_record(tmp_path, now=clock)
+        assert record.images_by_prefix("scope", "") == tuple(image_of("cat", number).sha256 for number in expected)
+        record.close()
 
 
 @requirement("record.lru")

@@ -9,7 +9,7 @@ from pathlib import Path
 from sightline.model.ports import Record
 from sightline.store import open_record
 from tests.requirements import requirement
-from tests.store.writer import description_of, image_of
+from tests.store.writer import description_of, image_of, perception_of
 
 
 def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
@@ -22,6 +22,8 @@ def assert_holds(record: Record, name: str, numbers: range) -> None:
         image, words = image_of(name, number), description_of(name, number)
         assert record.image(name, image.sha256) == image
         assert record.description(name, image.sha256, words.seer, "v1") == words
+        view = perception_of(name, number)
+        assert record.perception(name, view.id) == view
 
 
 @requirement("record.acknowledged", "law.10")
@@ -37,6 +39,34 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         record = open_record(tmp_path)
         assert_holds(record, name, range(acknowledged))
         record.close()
+
+
+@requirement("record.acknowledged", "record.forget")
+def test_a_process_that_is_killed_while_it_forgets_leaves_nothing_half_there(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from sightline.store import open_record\n"
+        "from tests.store.writer import image_of\n"
+        "record = open_record(Path(sys.argv[1]))\n"
+        "for number in range(30): record.forget(image_of('cat', number).sha256); print(number, flush=True)"
+    )
+    writer(tmp_path, "cat", 30).communicate()
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        for _ in range(10):
+            process.stdout.readline()
+        process.kill()
+        forgotten = 10 + len(process.stdout.read().split("\n")) - 1
+    record = open_record(tmp_path)
+    for number in range(30):
+        image, view = image_of("cat", number), perception_of("cat", number)
+        if number < forgotten:
+            assert record.image("cat", image.sha256) is None
+            assert record.perception("cat", view.id) is None
+            assert record.description("cat", image.sha256, "ollama/llava", "v1") is None
+        elif number > forgotten:  # the one in between was under way
+            assert record.image("cat", image.sha256) == image
+            assert record.perception("cat", view.id) == view
+    record.close()
 
 
 @requirement("record.processes")

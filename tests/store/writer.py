@@ -1,19 +1,21 @@
-"""A process of its own that keeps images and descriptions and says which ones it was told are safe.
+"""A process of its own that keeps images, descriptions and views and says which ones it was told are safe.
 
     python -m tests.store.writer FOLDER NAME COUNT
 
-Prints the number of each image after both calls have returned.
+Prints the number of each image after all calls have returned.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 from pathlib import Path
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
+from sightline.model.perception import Perception
 from sightline.store import open_record
 
 
@@ -27,12 +29,19 @@ def description_of(name: str, number: int) -> Description:
     return Description(image.sha256, image.size, f"{name} sees {number}", "ollama/llava")
 
 
+def perception_of(name: str, number: int) -> Perception:
+    whole, part = image_of(name, number), image_of(f"part of {name}", number)
+    result = {"image": f"sha256:{whole.sha256}", "ok": True, "source": f"{name}-{number}.png"}
+    return Perception(json.dumps(result, sort_keys=True), whole.sha256, part, f"{number} columns")
+
+
 def main() -> None:
     folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     record = open_record(folder)
     for number in range(count):
         record.keep_image(name, image_of(name, number))
         record.keep_description(name, description_of(name, number), "v1")
+        record.keep_perception(name, perception_of(name, number))
         print(number, flush=True)
     record.close()
 

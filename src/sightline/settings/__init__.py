@@ -14,13 +14,15 @@ from typing import Any, Literal, cast
 
 import platformdirs
 
+from sightline.model.capability import DEFAULT_CAPABILITY, ImageCapability, Trust, image_capability
 from sightline.model.profile import Api
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode
 from sightline.model.scene import Json
 from sightline.model.upstream import Upstream
 from sightline.settings import file as files
-from sightline.settings.keys import APIS, HIDDEN, KEYS, Key, find
+from sightline.settings.keys import KEYS, Key, find
+from sightline.settings.kinds import APIS, HIDDEN
 
 __all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
 
@@ -46,11 +48,41 @@ class Settings:
 
     @property
     def api_key(self) -> str:
-        return str(self.values[HIDDEN]).strip()
+        """Of the model that looks."""
+        return self._of_seer("apiKey")
 
     @property
     def base_url(self) -> str:
-        return str(self.values["baseUrl"])
+        """Of the model that looks."""
+        return self._of_seer("baseUrl")
+
+    def _of_seer(self, name: str) -> str:
+        """Where the auxiliary model has none of its own, the general one: but a key goes to no other provider."""
+        own, general = self._auxiliary(name), str(self.values[name])
+        if not self._auxiliary("model"):
+            return general
+        elsewhere = self.named_seer is not None and self.named_seer[0] != self.values["provider"]
+        return own or ("" if elsewhere or (name == HIDDEN and self._auxiliary("baseUrl")) else general)
+
+    def _auxiliary(self, name: str) -> str:
+        return str(self.values[f"auxiliary.vision.{name}"])
+
+    @property
+    def toolset(self) -> frozenset[str]:
+        return frozenset(cast("list[str]", self.values["toolset"]))
+
+    @property
+    def fs_reach(self) -> tuple[Path, ...]:
+        return tuple(Path(folder).expanduser() for folder in cast("list[str]", self.values["fsReach"]))
+
+    @property
+    def image_capability(self) -> ImageCapability:
+        """What the user has said of it, over the defaults."""
+        return image_capability({**DEFAULT_CAPABILITY, **cast("dict[str, Json]", self.values["imageCapability"])})
+
+    @property
+    def trust_peer_capability(self) -> Trust:
+        return cast("Trust", self.values["trustPeerCapability"])
 
     @property
     def models(self) -> Mapping[str, Mapping[str, Json]]:
@@ -80,6 +112,10 @@ class Settings:
     @property
     def named_seer(self) -> tuple[str, str] | None:
         """Provider and model of the one who looks, if the user has named one; the provider may be empty."""
+        if looks := self._auxiliary("model"):
+            if "/" in looks and not self._auxiliary("provider"):
+                return _split(looks)
+            return self._auxiliary("provider") or str(self.values["provider"]), looks
         provider, model_id, model = (str(self.values[name]) for name in ("provider", "modelId", "model"))
         if self.sources["model"].startswith("environment") or not model_id:
             return None if not model else _split(model) if "/" in model else (provider, model)
@@ -94,7 +130,8 @@ class Settings:
     @property
     def is_main_model(self) -> bool:
         """The named one is the file's main model, which looks only when it sees."""
-        return self.sources["model"] == "file" and not self.values["modelId"]
+        named_otherwise = self.values["modelId"] or self._auxiliary("model")
+        return self.sources["model"] == "file" and not named_otherwise
 
     def variable(self, names: Iterable[str]) -> str:
         """The first of these environment variables that is set, by its value."""
@@ -123,7 +160,7 @@ class Settings:
         held = files.read(self.file)
         if isinstance(held, Refusal):
             return held
-        return files.write(self.file, {**held, name: value})
+        return files.write(self.file, files.put(held, name, value))
 
 
 def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Settings:
@@ -169,8 +206,8 @@ def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) ->
 def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
     texts = {name: env.get(name, "").strip() for name in key.variables}
     found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
-    if held.get(key.name) is not None:
-        found.append(("file", held[key.name]))
+    if (value := files.found(held, key.name)) is not None:
+        found.append(("file", value))
     for source, value in found:
         if not (fault := key.kind.fault(value)):
             return value, source

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.settings.keys import HIDDEN
+from sightline.settings.kinds import HIDDEN
 
 Held = dict[str, Json]
 
@@ -49,6 +49,33 @@ def write(path: Path, held: Held) -> Refusal | None:
     return None
 
 
+def found(held: Mapping[str, Json], name: str) -> Json:
+    """A value by its name, whether its dots are written out or stand for objects within objects."""
+    if name in held:
+        return held[name]
+    for head, tail in _splits(name):
+        inner = held.get(head)
+        if isinstance(inner, dict) and (value := found(inner, tail)) is not None:
+            return value
+    return None
+
+
+def put(held: Mapping[str, Json], name: str, value: Json, *, within: bool = False) -> Held:
+    """The same with one value set, in the way in which the file already writes such names."""
+    for head, tail in () if name in held else _splits(name):
+        inner = held.get(head)
+        if isinstance(inner, dict):
+            return {**held, head: put(inner, tail, value, within=True)}
+    head, dot, tail = name.partition(".")
+    if within and dot and name not in held:
+        return {**held, head: put({}, tail, value, within=True)}
+    return {**held, name: value}
+
+
+def _splits(name: str) -> list[tuple[str, str]]:
+    return [(name[:at], name[at + 1 :]) for at, letter in enumerate(name) if letter == "."]
+
+
 def exposes_secret(path: Path, held: Held) -> bool:
     """It holds a key, and others than its owner can read it."""
     return os.name == "posix" and _has_secret(held) and bool(_mode(path, default=0) & 0o077)
@@ -71,8 +98,9 @@ def _secrets_as(held: Mapping[str, Json], shown: Callable[[Json], Json]) -> Held
     """The same with every provider's key replaced; one that is replaced by nothing is left out."""
     changed: Held = {}
     for name, value in held.items():
-        new = shown(value) if name == HIDDEN else _secrets_as(value, shown) if isinstance(value, dict) else value
-        if new is not None or name != HIDDEN:
+        hidden = name.rpartition(".")[2] == HIDDEN
+        new = shown(value) if hidden else _secrets_as(value, shown) if isinstance(value, dict) else value
+        if new is not None or not hidden:
             changed[name] = new
     return changed
 

@@ -3,148 +3,89 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast, get_args
-from urllib.parse import urlsplit
 
-from sightline.model.profile import Api
+from sightline.model.capability import DEFAULT_CAPABILITY
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.profiles.presets import PRESETS
+from sightline.settings import kinds
+from sightline.settings.kinds import FLAG, TEXT, Kind, choice, count, number
 
 PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
-HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
-
-APIS: tuple[Api, ...] = get_args(Api)
-_FLAGS: Mapping[str, bool] = {
-    **dict.fromkeys(("on", "true", "yes", "1"), True),
-    **dict.fromkeys(("off", "false", "no", "0"), False),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a setting may be: `fault` says what is wrong with a value, or nothing; `read` takes plain text."""
-
-    allowed: str
-    fault: Callable[[Any], str]
-    read: Callable[[str], Json] = str
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
+    """A dot in a name stands for an object within the object, and may be written either way."""
+
     name: str
     default: Json
     kind: Kind
     meaning: str
+    variable: str = ""  # where the environment calls it something else than its own name
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that set it, the strongest first."""
-        words = re.sub(r"(?=[A-Z])", "_", self.name).upper()
+        words = self.variable or re.sub(r"(?=[A-Z])", "_", self.name).replace(".", "_").upper()
         return tuple(prefix + words for prefix in PREFIXES)
 
 
-def _choice(*names: str) -> Kind:
-    allowed = ", ".join(names)
-    return Kind(allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}")
-
-
-def _count(low: int, high: int) -> Kind:
-    def fault(value: object) -> str:
-        whole = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        return "" if whole else f"{value!r:.60} is not a whole number from {low} to {high}"
-
-    return Kind(f"{low}–{high}", fault, lambda text: int(text) if re.fullmatch(r"\d{1,9}", text) else text)
-
-
-def _text_fault(value: object) -> str:
-    return "" if isinstance(value, str) else "it is not text"
-
-
-def _url_fault(value: object) -> str:
-    if value == "":
-        return ""
-    try:
-        parts = urlsplit(value if isinstance(value, str) else "")
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        return "it is not an address that begins with http:// or https://"
-    return "it holds a password, which an address must not" if parts.username or parts.password else ""
-
-
-def _models_fault(value: object) -> str:
-    if not isinstance(value, dict):
-        return "it is not a JSON object"
-    for pattern, facts in value.items():
-        if not isinstance(facts, dict) or not isinstance(facts.get("vision", True), bool):
-            return f'{pattern!r} should be like {{"vision": false}}'
-    return ""
-
-
-def _upstreams_fault(value: object) -> str:
-    if not isinstance(value, dict):
-        return "it is not a JSON object"
-    return next((f"{name!r}: {fault}" for name, entry in value.items() if (fault := _upstream_fault(name, entry))), "")
-
-
-def _upstream_fault(name: str, entry: object) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
-        return "a name is made of small letters, digits, dots and dashes"
-    if not isinstance(entry, dict):
-        return "it is not a JSON object"
-    base, preset = entry.get("baseUrl", ""), entry.get("preset", "")
-    if preset and preset not in tuple(PRESETS):
-        return f"the preset {preset!r:.60} is not one of {', '.join(PRESETS)}"
-    if not (base or preset or name in PRESETS):
-        return "it needs a baseUrl or a preset"
-    bases = base if isinstance(base, dict) else {"openai_chat": base}
-    if unknown := bases.keys() - set(APIS):
-        return f"baseUrl has {min(unknown)!r}, which is not one of {', '.join(APIS)}"
-    faults = [*map(_url_fault, bases.values()), _text_fault(entry.get(HIDDEN, ""))]
-    return next(filter(None, faults), "")
-
-
-def _json(text: str) -> Json:
-    try:
-        return cast("Json", json.loads(text))
-    except ValueError:
-        return text  # and that is not what any of these keys may be
-
-
-_TEXT = Kind("text", _text_fault)
-_URL = Kind("an http(s) address", _url_fault)
-_FLAG = Kind(
-    "true, false",
-    lambda value: "" if isinstance(value, bool) else f"{value!r:.60} is not true or false",
-    lambda text: _FLAGS.get(text.lower(), text),
-)
-
 KEYS: tuple[Key, ...] = (
-    Key("mode", "fallback", _choice("fallback", "always", "off"),
+    Key("mode", "fallback", choice("fallback", "always", "off"),
         "when images are told in words: for blind models, always, or never"),
-    Key("provider", "", _TEXT, "the provider of the model that looks; empty: found by itself"),
-    Key("modelId", "", _TEXT, "the model that looks, by its name at that provider"),
-    Key("systemPrompt", "", _TEXT, "instructions for the model that looks; empty: Sightline's own"),
-    Key("includeContext", default=True, kind=_FLAG,
+    Key("provider", "", TEXT, "the provider of the model that looks; empty: found by itself"),
+    Key("modelId", "", TEXT, "the model that looks, by its name at that provider"),
+    Key("systemPrompt", "", TEXT, "instructions for the model that looks; empty: Sightline's own"),
+    Key("includeContext", default=True, kind=FLAG,
         meaning="kept for older files; so far every description is made without the conversation"),
-    Key("model", "", _TEXT,
+    Key("tool", "auto", choice("auto", "on", "off"),
+        "to come: offer analyze_image to blind models, to every model, or to none"),
+    Key("maxImagesPerCall", 10, count(1, 20), "to come: images in one call of analyze_image"),
+    Key("maxBatch", 4, count(1, 10), "to come: images that are compared in one call by themselves"),
+    Key("cacheSize", 50, count(0, 500), "to come: answers of analyze_image that are remembered; 0: none"),
+    Key("pHashSimilarityThreshold", 0.8, number(0, 1),
+        "to come: how much alike two images are that are called similar", "PHASH_THRESHOLD"),
+    Key("groundingModels", {}, kinds.GROUNDING,
+        'to come: how a model writes coordinates: {"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}'),
+    Key("model", "", TEXT,
         "provider/model in one; in the environment it comes before provider and modelId"),
-    Key("apiKey", "", _TEXT, "the key for the model that looks, where no usual variable holds it"),
-    Key("baseUrl", "", _URL, "where the model that looks is served, if not at its provider's usual address"),
-    Key("models", {}, Kind("a JSON object", _models_fault, _json),
-        'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
-    Key("upstreams", {}, Kind("a JSON object", _upstreams_fault, _json),
+    Key("apiKey", "", TEXT, "the key for the model that looks, where no usual variable holds it"),
+    Key("baseUrl", "", kinds.URL, "where the model that looks is served, if not at its provider's usual address"),
+    Key("auxiliary.vision.model", "", TEXT, "the model that looks, before every other way to name it"),
+    Key("auxiliary.vision.provider", "", TEXT, "its provider; empty: as `provider`"),
+    Key("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, where the provider is the same"),
+    Key("auxiliary.vision.baseUrl", "", kinds.URL, "its address; empty: as `baseUrl`, where the provider is the same"),
+    Key("toolset", ["vision"], kinds.NAMES, "the tools that are offered, by name or by the name of their set"),
+    Key("fsReach", [], kinds.FOLDERS,
+        "folders that may be read beside the working folder and the temporary one"),
+    Key("models", {}, kinds.MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
+    Key("upstreams", {}, kinds.UPSTREAMS,
         'providers by name: {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}'),
-    Key("maxImagesPerTurn", 20, _count(0, 1000), "how many images of one request are described; 0: no limit"),
-    Key("seer", "auto", _choice("auto", "off"),
+    Key("imageCapability", DEFAULT_CAPABILITY, kinds.CAPABILITY,
+        "what a client is told that it may send; what is not said stays as it is"),
+    Key("trustPeerCapability", "trust", choice("trust", "verify", "ignore"),
+        "what a peer says it does by itself counts, counts once it was seen, or never counts"),
+    Key("retention", "auto", kinds.RETENTION, "to come: when images of earlier turns are retired"),
+    Key("retention.pasted", "keep", choice("keep", "retire"), "to come: whether pasted images are retired too"),
+    Key("lowering", "byWire", choice("byWire", "hoist"),
+        "to come: images of tool results stand where each wire takes them, or always in a message of their own"),
+    Key("grounding", default=True, kind=FLAG, meaning="to come: ask models that can for coordinates"),
+    Key("boxes", default=True, kind=FLAG, meaning="to come: add coordinates in pixels of the original image"),
+    Key("joint", "auto", choice("auto", "turn"),
+        "to come: a comparison stays until images are retired, or goes with its turn"),
+    Key("visionFit", "auto", choice("auto", "never"),
+        "to come: vision_analyze makes what is too large fit, or refuses it"),
+    Key("visionCache", default=False, kind=FLAG, meaning="to come: vision_analyze remembers its answers"),
+    Key("maxImagesPerTurn", 20, count(0, 1000), "how many images of one request are described; 0: no limit"),
+    Key("maxToolCallsPerTurn", 10, count(0, 1000), "to come: calls of analyze_image in one turn; 0: no limit"),
+    Key("seer", "auto", choice("auto", "off"),
         "auto: find a model that looks when none is named; off: only the named one"),
-    Key("record", "disk", _choice("disk", "memory"), "where images and descriptions are remembered"),
+    Key("imageModel", "", TEXT, "to come: the model that takes the requests of a turn with new images"),
+    Key("record", "disk", choice("disk", "memory"), "where images and descriptions are remembered"),
+    Key("store", "", TEXT, "to come: another place for the rows of the record, as an address"),
+    Key("blobs", "", TEXT, "to come: another place for the bytes of the record, as an address"),
 )  # fmt: skip
 
 

@@ -69,6 +69,18 @@ class Database:
                 raise
             self._writer.execute("COMMIT")
 
+    @contextmanager
+    def erasing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction whose deleted rows are written over, in the file and in its log."""
+        with self._write_lock:
+            self._writer.execute("PRAGMA secure_delete = ON")
+            try:
+                with self.writing() as connection:
+                    yield connection
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._writer.execute("PRAGMA secure_delete = OFF")
+
     def close(self) -> None:
         with self._write_lock, self._read_lock:
             self._reader.close()

@@ -29,6 +29,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE consents (
             scope TEXT NOT NULL, provider TEXT PRIMARY KEY, given INTEGER NOT NULL, at REAL NOT NULL)""",
     ),
+    (
+        """CREATE TABLE perceptions (
+            scope TEXT NOT NULL, id TEXT NOT NULL, result TEXT NOT NULL, words TEXT NOT NULL,
+            image TEXT NOT NULL, pixels TEXT NOT NULL, mime TEXT NOT NULL,
+            width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, id))""",
+        "CREATE INDEX perceptions_image ON perceptions (image)",
+        "CREATE INDEX perceptions_pixels ON perceptions (pixels)",
+        "CREATE INDEX descriptions_sha256 ON descriptions (sha256)",
+    ),
 )
 
 

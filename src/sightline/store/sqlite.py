@@ -17,8 +17,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
+from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
-from sightline.store.bounds import Bounds, sweep
+from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder, write_whole
 
@@ -86,31 +87,80 @@ class SqliteRecord:
     @_spared(None)
     def keep_image(self, scope: str, image: Image) -> None:
         known = self._database.row("SELECT used FROM images WHERE (scope, sha256) = (?, ?)", scope, image.sha256)
-        held = self._blobs.holds(image.sha256)
-        if known and held and self._now() - known[0] < _COARSE:
+        if self._fresh(known, image):
             return
-        if not held:
-            self._blobs.keep(image.sha256, image.data)
-        with self._database.writing() as connection:
-            if not self._blobs.holds(image.sha256):  # another process swept in between
-                self._blobs.keep(image.sha256, image.data)
-            connection.execute(
-                "INSERT OR REPLACE INTO images VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (scope, image.sha256, image.mime, *_sides(image.size), len(image.data), self._now()),
-            )
-        self._wrote(len(image.data))
+        self._keep(
+            image,
+            "INSERT OR REPLACE INTO images VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (scope, image.sha256, image.mime, *_sides(image.size), len(image.data), self._now()),
+        )
 
     @_spared(None)
-    def image(self, scope: str, sha256: str) -> Image | None:
+    def image(self, scope: str | None, sha256: str) -> Image | None:
         row = self._database.row(
-            "SELECT rowid, used, mime, width, height FROM images WHERE (scope, sha256) = (?, ?)",
-            *(scope, sha256),
+            "SELECT rowid, used, mime, width, height FROM images WHERE sha256 = ? AND scope = ifnull(?, scope)",
+            *(sha256, scope),
         )
         data = self._blobs.read(sha256) if row else None
         if row is None or data is None:
             return None
         self._touch("images", row)
         return Image(sha256, row[2], Size(row[3], row[4]), data)
+
+    @_spared(())
+    def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
+        rows = self._database.rows(
+            "SELECT DISTINCT sha256 FROM images WHERE sha256 >= ? AND sha256 < ? AND scope = ifnull(?, scope)"
+            " ORDER BY sha256 LIMIT 2",
+            *(prefix, prefix + "g", scope),  # no hexadecimal digit comes after g
+        )
+        return tuple(sha256 for (sha256,) in rows)
+
+    @_spared(None)
+    def keep_perception(self, scope: str, perception: Perception) -> None:
+        pixels = perception.pixels
+        known = self._database.row(
+            "SELECT used FROM perceptions WHERE (scope, id, pixels, words) = (?, ?, ?, ?)",
+            *(scope, perception.id, pixels.sha256, perception.words),
+        )
+        if self._fresh(known, pixels):
+            return
+        # The pixels count here too, even where they are the image's own: they stay as long as either row does.
+        weight = len(perception.result) + len(perception.words) + len(pixels.data)
+        about = (scope, perception.id, perception.result, perception.words, perception.image)
+        self._keep(
+            pixels,
+            "INSERT OR REPLACE INTO perceptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*about, pixels.sha256, pixels.mime, *_sides(pixels.size), weight, self._now()),
+        )
+
+    @_spared(None)
+    def perception(self, scope: str, perception_id: str) -> Perception | None:
+        row = self._database.row(
+            "SELECT rowid, used, pixels, mime, width, height, result, image, words FROM perceptions"
+            " WHERE (scope, id) = (?, ?)",
+            *(scope, perception_id),
+        )
+        data = self._blobs.read(row[2]) if row else None
+        if row is None or data is None:
+            return None
+        self._touch("perceptions", row)
+        pixels = Image(row[2], row[3], Size(row[4], row[5]), data)
+        return Perception(row[6], row[7], pixels, row[8])
+
+    @_spared(0)
+    def forget(self, sha256: str | None) -> int:
+        with self._database.erasing() as connection:
+            known = connection.execute(
+                "SELECT sha256 FROM images UNION SELECT sha256 FROM descriptions"
+                " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
+            ).fetchall()
+            chosen = [name for name in known if sha256 in (None, *name)]
+            connection.executemany("DELETE FROM images WHERE sha256 = ?", chosen)
+            connection.executemany("DELETE FROM descriptions WHERE sha256 = ?", chosen)
+            connection.executemany("DELETE FROM perceptions WHERE ? IN (image, pixels)", chosen)
+            drop_unnamed(connection, self._blobs)
+        return len(chosen)
 
     @_spared(None)
     def keep_description(self, scope: str, description: Description, prompt: str) -> None:
@@ -211,11 +261,25 @@ class SqliteRecord:
         if not touched:
             return
         with self._database.writing() as connection:
-            for table in ("images", "descriptions"):
+            for table in TABLES:
                 connection.executemany(
-                    f"UPDATE {table} SET used = ? WHERE rowid = ?",  # noqa: S608, one of the two names above
+                    f"UPDATE {table} SET used = ? WHERE rowid = ?",  # noqa: S608, one of TABLES
                     [(used, row) for (kind, row), used in touched.items() if kind == table],
                 )
+
+    def _fresh(self, known: Row | None, image: Image) -> bool:
+        """Kept already, and not long ago: nothing has to be written."""
+        return known is not None and self._now() - known[0] < _COARSE and self._blobs.holds(image.sha256)
+
+    def _keep(self, image: Image, statement: str, row: Row) -> None:
+        """The bytes, and then the row that names them: a row never stands without its bytes."""
+        if not self._blobs.holds(image.sha256):
+            self._blobs.keep(image.sha256, image.data)
+        with self._database.writing() as connection:
+            if not self._blobs.holds(image.sha256):  # another process swept in between
+                self._blobs.keep(image.sha256, image.data)
+            connection.execute(statement, row)
+        self._wrote(len(image.data))
 
     def _wrote(self, weight: int) -> None:
         self._writes += 1

@@ -1,0 +1,175 @@
+"""What a setting may be: how plain text becomes a value, and what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+from urllib.parse import urlsplit
+
+from sightline.model.capability import FIELDS, image_capability
+from sightline.model.profile import Api
+from sightline.model.scene import Json
+from sightline.profiles.presets import PRESETS
+
+HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
+
+APIS: tuple[Api, ...] = get_args(Api)
+FORMATS = (
+    *("qwen_pixels", "molmo_points", "deepseek_bbox", "internvl_pixels", "gemini_normalized_1000", "none"),
+    *("qwen_normalized_1000", "molmo2_points", "internvl_normalized_1000", "glm_normalized_1000", "claude_pixels"),
+    *("gpt_pixels", "uitars_pixels", "florence_loc", "paligemma_loc", "kosmos_patches", "unit_xyxy"),
+)  # in which a model writes where something stands
+_SKILLS = ("vision", "pdf", "video", "toolResultImages")
+_FLAGS: Mapping[str, bool] = {
+    **dict.fromkeys(("on", "true", "yes", "1"), True),
+    **dict.fromkeys(("off", "false", "no", "0"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a setting may be: `fault` says what is wrong with a value, or nothing; `read` takes plain text."""
+
+    allowed: str
+    fault: Callable[[Any], str]
+    read: Callable[[str], Json] = str
+
+
+def choice(*names: str) -> Kind:
+    allowed = ", ".join(names)
+    return Kind(allowed, lambda value: "" if value in names else f"{value!r:.60} is not one of {allowed}")
+
+
+def count(low: int, high: int) -> Kind:
+    def fault(value: object) -> str:
+        whole = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        return "" if whole else f"{value!r:.60} is not a whole number from {low} to {high}"
+
+    return Kind(f"{low}–{high}", fault, lambda text: int(text) if re.fullmatch(r"\d{1,9}", text) else text)
+
+
+def number(low: float, high: float) -> Kind:
+    def fault(value: object) -> str:
+        numeric = isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
+        return "" if numeric else f"{value!r:.60} is not a number from {low} to {high}"
+
+    return Kind(f"{low}–{high}", fault, _json)
+
+
+def _text_fault(value: object) -> str:
+    return "" if isinstance(value, str) else "it is not text"
+
+
+def _url_fault(value: object) -> str:
+    if value == "":
+        return ""
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        return "it is not an address that begins with http:// or https://"
+    return "it holds a password, which an address must not" if parts.username or parts.password else ""
+
+
+def _models_fault(value: object) -> str:
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
+    for pattern, facts in value.items():
+        if not isinstance(facts, dict) or not all(isinstance(facts.get(name, True), bool) for name in _SKILLS):
+            return f'{pattern!r} should be like {{"vision": false}}'
+    return ""
+
+
+def _capability_fault(value: object) -> str:
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
+    wrong = (FIELDS.keys() & value.keys()) - image_capability(value).as_dict().keys()
+    return f"{min(wrong)} is {value[min(wrong)]!r:.60}, which it cannot be" if wrong else ""
+
+
+def _grounding_fault(value: object) -> str:
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
+    for model, entry in value.items():
+        name = entry.get("format") if isinstance(entry, dict) else entry
+        if name not in tuple(FORMATS):
+            return f"{model!r} has the format {name!r:.60}, which is not one of {', '.join(FORMATS)}"
+    return ""
+
+
+def _retention_fault(value: object) -> str:
+    known = isinstance(value, str) and re.fullmatch(r"auto|off|turns:\d{1,4}", value)
+    return "" if known else f"{value!r:.60} is not one of auto, turns:N, off"
+
+
+def _words_fault(value: object) -> str:
+    named = isinstance(value, list) and all(isinstance(each, str) and each for each in value)
+    return "" if named else "it is not a list of names"
+
+
+def _folders_fault(value: object) -> str:
+    if fault := _words_fault(value):
+        return fault
+    folders = cast("list[str]", value)
+    relative = [each for each in folders if not (Path(each).is_absolute() or each == "~" or each.startswith("~/"))]
+    return f"{relative[0]!r:.60} is not an absolute path" if relative else ""
+
+
+def _listed(separator: str) -> Callable[[str], Json]:
+    def read(text: str) -> Json:
+        return _json(text) if text[:1] in "[{" else [each.strip() for each in text.split(separator) if each.strip()]
+
+    return read
+
+
+def _upstreams_fault(value: object) -> str:
+    if not isinstance(value, dict):
+        return "it is not a JSON object"
+    return next((f"{name!r}: {fault}" for name, entry in value.items() if (fault := _upstream_fault(name, entry))), "")
+
+
+def _upstream_fault(name: str, entry: object) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
+        return "a name is made of small letters, digits, dots and dashes"
+    if not isinstance(entry, dict):
+        return "it is not a JSON object"
+    base, preset = entry.get("baseUrl", ""), entry.get("preset", "")
+    if preset and preset not in tuple(PRESETS):
+        return f"the preset {preset!r:.60} is not one of {', '.join(PRESETS)}"
+    if not (base or preset or name in PRESETS):
+        return "it needs a baseUrl or a preset"
+    bases = base if isinstance(base, dict) else {"openai_chat": base}
+    if unknown := bases.keys() - set(APIS):
+        return f"baseUrl has {min(unknown)!r}, which is not one of {', '.join(APIS)}"
+    faults = [*map(_url_fault, bases.values()), _text_fault(entry.get(HIDDEN, ""))]
+    return next(filter(None, faults), "")
+
+
+def _json(text: str) -> Json:
+    try:
+        return cast("Json", json.loads(text))
+    except ValueError:
+        return text  # and that is not what any of these keys may be
+
+
+TEXT = Kind("text", _text_fault)
+URL = Kind("an http(s) address", _url_fault)
+FLAG = Kind(
+    "true, false",
+    lambda value: "" if isinstance(value, bool) else f"{value!r:.60} is not true or false",
+    lambda text: _FLAGS.get(text.lower(), text),
+)
+MODELS = Kind("a JSON object", _models_fault, _json)
+UPSTREAMS = Kind("a JSON object", _upstreams_fault, _json)
+CAPABILITY = Kind("a JSON object", _capability_fault, _json)
+GROUNDING = Kind("a JSON object", _grounding_fault, _json)
+RETENTION = Kind("auto, turns:N, off", _retention_fault)
+NAMES = Kind("names", _words_fault, _listed(","))
+FOLDERS = Kind("absolute paths", _folders_fault, _listed(os.pathsep))

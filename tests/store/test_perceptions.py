@@ -1,0 +1,201 @@
+"""Views that were given: kept with their pixels, found by their result, and forgotten with their image."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from sightline.model.perception import Perception, perception_id
+from sightline.model.ports import Record
+from sightline.store import open_record
+from sightline.store.migrations import STEPS
+from tests.requirements import requirement
+from tests.store.test_bounds import Clock, blobs_in
+from tests.store.writer import description_of, image_of, perception_of
+
+IMAGE = image_of("cat", 1)
+VIEW = perception_of("cat", 1)
+
+
+@pytest.fixture(params=["disk", "memory"])
+def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
+    kind: Literal["disk", "memory"] = request.param
+    opened = open_record(tmp_path / "record", kind=kind)
+    yield opened
+    opened.close()
+
+
+@requirement("record.perceptions")
+def test_a_view_comes_back_with_its_pixels_by_its_result_alone(record: Record) -> None:
+    record.keep_perception("scope", VIEW)
+    found = record.perception("scope", perception_id(VIEW.result))
+    assert found == VIEW
+    assert found is not None
+    assert found.pixels.data == VIEW.pixels.data
+    assert json.loads(found.result)["image"] == f"sha256:{IMAGE.sha256}"
+
+
+@requirement("record.scope.rows")
+def test_a_view_of_one_scope_is_not_there_for_another(record: Record) -> None:
+    record.keep_perception("mine", VIEW)
+    assert record.perception("yours", VIEW.id) is None
+    assert record.perception("mine", perception_id("{}")) is None
+
+
+@requirement("record.scope.rows")
+def test_every_table_of_every_step_has_a_scope() -> None:
+    database = sqlite3.connect(":memory:")
+    for step in STEPS:
+        for statement in step:
+            database.execute(statement)
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            assert "scope" in [column[1] for column in database.execute(f"PRAGMA table_info({table})")], table
+    database.close()
+
+
+def test_a_record_of_the_first_version_takes_the_second_step_and_keeps_what_it_has(tmp_path: Path) -> None:
+    open_record(tmp_path).close()
+    database = sqlite3.connect(tmp_path / "record.sqlite")
+    database.execute("DROP TABLE perceptions")
+    database.execute("DROP INDEX descriptions_sha256")
+    database.execute("INSERT INTO consents VALUES ('', 'openai', 1, 0)")
+    database.execute("PRAGMA user_version = 1")
+    database.commit()
+    database.close()
+    record = open_record(tmp_path)
+    record.keep_perception("scope", VIEW)
+    assert record.perception("scope", VIEW.id) == VIEW
+    assert record.consents() == {"openai": True}
+    record.close()
+
+
+@requirement("record.prefix")
+def test_a_prefix_names_the_images_that_begin_so_in_this_scope_alone(record: Record) -> None:
+    images = sorted((image_of("cat", number) for number in range(40)), key=lambda image: image.sha256)
+    for image in images:
+        record.keep_image("mine", image)
+    for image in images:
+        assert record.images_by_prefix("mine", image.sha256[:12]) == (image.sha256,)
+        assert record.images_by_prefix("mine", image.sha256) == (image.sha256,)
+        assert record.images_by_prefix("yours", image.sha256) == ()
+    shared = next(digit for digit in "0123456789abcdef" if sum(i.sha256[0] == digit for i in images) >= 2)
+    two = [image.sha256 for image in images if image.sha256[0] == shared][:2]
+    assert record.images_by_prefix("mine", shared) == tuple(two)
+    assert record.images_by_prefix("mine", "%") == ()
+
+
+@requirement("record.owner")
+def test_the_owner_of_the_record_sees_the_images_of_every_scope(record: Record) -> None:
+    record.keep_image("mine", IMAGE)
+    record.keep_image("yours", IMAGE)
+    assert record.image(None, IMAGE.sha256) == IMAGE
+    assert record.images_by_prefix(None, IMAGE.sha256[:12]) == (IMAGE.sha256,)
+    assert record.images_by_prefix("", IMAGE.sha256) == ()
+    assert record.image("", IMAGE.sha256) is None
+
+
+@requirement("record.forget")
+def test_an_image_is_forgotten_with_everything_that_was_said_and_shown_of_it(record: Record) -> None:
+    other, other_view = image_of("dog", 2), perception_of("dog", 2)
+    for scope in ("mine", "yours"):
+        record.keep_image(scope, IMAGE)
+        record.keep_description(scope, description_of("cat", 1), "v1")
+        record.keep_perception(scope, VIEW)
+        record.keep_image(scope, other)
+        record.keep_perception(scope, other_view)
+    assert record.forget(IMAGE.sha256) == 1
+    for scope in ("mine", "yours"):
+        assert record.image(scope, IMAGE.sha256) is None
+        assert record.description(scope, IMAGE.sha256, "ollama/llava", "v1") is None
+        assert record.perception(scope, VIEW.id) is None
+        assert record.image(scope, other.sha256) == other
+        assert record.perception(scope, other_view.id) == other_view
+    assert record.forget(IMAGE.sha256) == 0
+    record.keep_image("mine", IMAGE)
+    assert record.image("mine", IMAGE.sha256) == IMAGE
+
+
+@requirement("record.forget")
+def test_all_images_are_forgotten_and_consents_stay(record: Record) -> None:
+    record.consent("openai", given=True)
+    record.keep_image("mine", IMAGE)
+    record.keep_perception("yours", perception_of("dog", 2))
+    record.keep_description("yours", description_of("fox", 3), "v1")
+    assert record.forget(None) > 0
+    assert record.image("mine", IMAGE.sha256) is None
+    assert record.perception("yours", perception_of("dog", 2).id) is None
+    assert record.description("yours", image_of("fox", 3).sha256, "ollama/llava", "v1") is None
+    assert record.consents() == {"openai": True}
+    assert record.forget(None) == 0
+
+
+@requirement("record.forget")
+def test_nothing_of_what_is_forgotten_is_left_on_the_disk(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.keep_image("scope", IMAGE)
+    record.keep_description("scope", description_of("cat", 1), "v1")
+    record.keep_perception("scope", VIEW)
+    traces = (b"cat sees 1", VIEW.pixels.data[:40], IMAGE.sha256.encode())
+
+    def left() -> list[bytes]:
+        held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        return [trace for trace in traces if trace in held]
+
+    assert left() == list(traces)
+    record.forget(IMAGE.sha256)
+    assert left() == []
+    assert blobs_in(tmp_path) == set()
+    record.close()
+
+
+@requirement("record.lru", "record.bytes")
+def test_views_count_against_the_limit_and_the_oldest_go_first(tmp_path: Path) -> None:
+    clock = Clock()
+    size = len(perception_of("cat", 10).pixels.data)
+    record = open_record(tmp_path, bytes_limit=10 * size, now=clock)
+    for number in range(10, 40):
+        clock.days += 0.1
+        record.keep_perception("scope", perception_of("cat", number))
+        assert sum(path.stat().st_size for path in (tmp_path / "blobs").rglob("*/*/*")) <= 10 * size
+    found = [number for number in range(10, 40) if record.perception("scope", perception_of("cat", number).id)]
+    assert found == list(range(40 - len(found), 40))
+    assert 5 <= len(found) <= 10
+    record.close()
+
+
+@requirement("record.days", "record.lru")
+def test_a_view_that_is_read_again_stays_and_one_that_is_not_goes(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_perception("scope", VIEW)
+    record.keep_perception("scope", perception_of("dog", 2))
+    clock.days += 20
+    assert record.perception("scope", VIEW.id)
+    record.close()
+    clock.days += 20
+    record = open_record(tmp_path, days=30, now=clock)
+    assert record.perception("scope", VIEW.id) == VIEW
+    assert record.perception("scope", perception_of("dog", 2).id) is None
+    assert blobs_in(tmp_path) == {VIEW.pixels.sha256}
+    record.close()
+
+
+def test_pixels_stay_as_long_as_a_view_shows_them(tmp_path: Path) -> None:
+    whole = Perception('{"whole": true}', IMAGE.sha256, IMAGE)
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_image("scope", IMAGE)
+    clock.days += 20
+    record.keep_perception("scope", whole)
+    record.close()
+    clock.days += 20
+    record = open_record(tmp_path, days=30, now=clock)
+    assert record.image("scope", IMAGE.sha256) is None
+    assert record.perception("scope", whole.id) == whole
+    record.close()

@@ -13,6 +13,7 @@ from sightline.model.profile import Api, Profile, WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
+from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import by_address
 from sightline.profiles.presets import PRESETS
@@ -41,10 +42,12 @@ class Parts:
     dialler: Dialler
     directory: Directory
     seers: Seers
+    workers: Workers
     engine: Engine
 
     async def close(self) -> None:
         await self.dialler.close()
+        await self.workers.close()
         self.record.close()
 
 
@@ -64,6 +67,7 @@ def parts(
         return named
     record = open_record(settings.folder, kind=settings.record)
     dialler = Dialler(proxies(settings.environment))
+    workers = Workers()
     instructions = settings.system_prompt or INSTRUCTIONS
     options = Options(
         instructions=instructions,
@@ -80,7 +84,7 @@ def parts(
         loopback=local_servers(found),
         auto=settings.seer == "auto",
     )
-    return Parts(settings, record, dialler, found, seers, Engine(record, seers.of, options))
+    return Parts(settings, record, dialler, found, seers, workers, Engine(record, seers.of, options, workers))
 
 
 def profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:

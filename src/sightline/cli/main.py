@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -15,11 +14,13 @@ from sightline import __version__
 from sightline.cli.verb import Verb, say
 
 VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
+    "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
     "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
     "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
     "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
+    "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
 }
 
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as fault:
+        import logging
+
         logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=True)
         say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
         return 1

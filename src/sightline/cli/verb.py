@@ -6,10 +6,12 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Json
+
+if TYPE_CHECKING:  # it would bring the whole model along, and `--help` needs none of it
+    from sightline.model.scene import Json
 
 
 class Verb(Protocol):

@@ -1,0 +1,145 @@
+"""The tools as a model is offered them: names, words, JSON schemas; and one door through which they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sightline.look.crops import SIDES
+from sightline.look.doors import Door
+from sightline.look.results import Refused, Result
+from sightline.look.text import edit_file, read_file
+from sightline.look.views import view
+from sightline.model.crop import REGIONS
+from sightline.model.scene import Json
+
+TOOLSET = "vision"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    description: str
+    properties: Mapping[str, Json]
+    required: tuple[str, ...]
+    capabilities: tuple[str, ...]  # over the file that `path` names
+    most_characters: int  # of its words; pixels stand beside them
+    run: Callable[..., Result]
+
+    def as_dict(self) -> dict[str, Json]:
+        schema: dict[str, Json] = {
+            "type": "object",
+            "properties": dict(self.properties),
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": schema,
+            "capabilities": {capability: {"argument": "path"} for capability in self.capabilities},
+            "toolset": TOOLSET,
+            "maxResultChars": self.most_characters,
+            "outputIsUntrusted": True,
+        }
+
+
+def _text(words: str) -> Json:
+    return {"type": "string", "description": words}
+
+
+def _whole(words: str) -> Json:
+    return {"type": "integer", "minimum": 1, "description": words}
+
+
+def _rectangle(words: str, **bounds: Json) -> Json:
+    sides: dict[str, Json] = {side: {"type": "number", **bounds} for side in SIDES}
+    return {
+        "type": "object",
+        "description": words,
+        "properties": sides,
+        "required": list(SIDES),
+        "additionalProperties": False,
+    }
+
+
+_CROP: Json = {
+    "type": "object",
+    "description": "The part of the image to see, in exactly one of these forms.",
+    "properties": {
+        "region": {"type": "string", "enum": list(REGIONS), "description": "A part by its name."},
+        "normalized": _rectangle("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
+        "pixels": _rectangle("Pixels of the image."),
+    },
+    "additionalProperties": False,
+}
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "view_image",
+        "See an image file as pixels. Answers with what it is and the image itself, never with text of the file: call"
+        " read_file for that. An image that was seen before is seen again by the `sha256:…` that its result gave.",
+        {
+            "path": _text("The path of an image, or sha256: and at least 12 hex digits of one that was seen before."),
+            "crop": _CROP,
+            "page": _whole("The page of a document."),
+            "at": {"type": "number", "minimum": 0, "description": "The second of a video."},
+        },
+        ("path",),
+        ("read",),
+        8_000,
+        view,
+    ),
+    Tool(
+        "read_file",
+        "Read a text file. Answers with its lines and a token that edit_file asks for. An image is not read: call"
+        " view_image to see it.",
+        {
+            "path": _text("The path of a text file."),
+            "first": _whole("The line to begin with; 1 if left out."),
+            "lines": _whole("How many lines to read; 2000 if left out."),
+        },
+        ("path",),
+        ("read",),
+        30_000,
+        read_file,
+    ),
+    Tool(
+        "edit_file",
+        "Replace a text that stands exactly once in a file. It needs the token that read_file gave, and a file that"
+        " has changed since has to be read again.",
+        {
+            "path": _text("The path of the file that was read."),
+            "old": _text("The text to replace, exactly as it stands there."),
+            "new": _text("What it becomes."),
+            "token": _text("The token of the last read_file of this path."),
+        },
+        ("path", "old", "new", "token"),
+        ("read", "write"),
+        8_000,
+        edit_file,
+    ),
+)
+
+
+def tools(door: Door) -> list[dict[str, Json]]:
+    """Those that the setting `toolset` offers, by their own name or by that of their set."""
+    return [tool.as_dict() for tool in _offered(door).values()]
+
+
+def call(door: Door, name: str, arguments: object) -> Result:
+    """A call as a model makes it. What is not offered cannot be called."""
+    tool = _offered(door).get(name)
+    if tool is None:
+        return Refused("not_permitted", f"there is no tool {name!r:.60} here")
+    if not isinstance(arguments, Mapping):
+        return Refused("invalid_input", "the arguments are not an object")
+    given = {str(argument): value for argument, value in arguments.items() if value is not None}
+    wrong = [*(given.keys() - tool.properties.keys()), *(set(tool.required) - given.keys())]
+    if wrong:
+        return Refused("invalid_input", f"{min(wrong)!r:.60} is missing or not an argument of {name}")
+    return tool.run(door, **given)
+
+
+def _offered(door: Door) -> dict[str, Tool]:
+    return {tool.name: tool for tool in TOOLS if door.toolset & {TOOLSET, tool.name}}

@@ -1,0 +1,77 @@
+"""What a client does with an agent's image capability: size an image for it, and know whether to warn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sightline.look.doors import workers
+from sightline.model.capability import ImageCapability, Trust, image_capability
+from sightline.model.image import Image, Picture, Target
+from sightline.model.refusal import Refusal
+from sightline.pixels.fit import fitted, task
+from sightline.pixels.probe import probe
+
+_FORMATS = ("image/png", "image/jpeg", "image/webp")
+CapabilityLike = ImageCapability | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Whether an image may be sent; false with the sentence that a person should read first."""
+
+    ok: bool
+    warning: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def fit_for(capability: CapabilityLike, image: bytes, *, trust: Trust = "trust") -> Image | Refusal:
+    """The image as the peer takes it: untouched wherever that will do."""
+    picture = _picture(image)
+    if isinstance(picture, Refusal):
+        return picture
+    known = _known(capability, trust)
+    if known.auto_handles_oversized or known.admits(picture):
+        return Image(hashlib.sha256(image).hexdigest(), picture.mime, picture.size, image, picture.turned)
+    goal = Target(_FORMATS, _most_encoded(known), known.max_dimension, plain=True)
+    answer = workers().ask("fit", image, task(goal))
+    return answer if isinstance(answer, Refusal) else fitted(answer.facts, answer.data).parts[0].image
+
+
+def may_send(
+    capability: CapabilityLike, image: bytes | None = None, *, sees: bool | None = None, trust: Trust = "trust"
+) -> Sending:
+    """`sees` is what the client knows of the agent's model; None: nothing, and then it is not warned of."""
+    known = _known(capability, trust)
+    if sees is False and not known.auto_handles_wrong_model:
+        return Sending(ok=False, warning="the model does not see images, and the agent does not describe them for it")
+    if image is None or known.auto_handles_oversized:
+        return Sending(ok=True)
+    picture = _picture(image)
+    if isinstance(picture, Refusal):
+        return Sending(ok=False, warning=str(picture))
+    if known.admits(picture):
+        return Sending(ok=True)
+    return Sending(ok=False, warning=f"the agent does not take an image of {picture.size} and {picture.bytes:,} bytes")
+
+
+def _known(capability: CapabilityLike, trust: Trust) -> ImageCapability:
+    said = capability if isinstance(capability, ImageCapability) else image_capability(capability or {})
+    return said if trust == "trust" else said.without_flags()
+
+
+def _most_encoded(known: ImageCapability) -> int | None:
+    """Of the base64 text: what the target stands for, and never more than maxBytes, which some peers count so."""
+    target = known.downsample_target_bytes
+    limits = [known.max_bytes, None if target is None else target // 3 * 4]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _picture(image: bytes) -> Picture | Refusal:
+    found = probe(image, len(image))
+    assert found is not None, "a whole file always has an answer"
+    return found

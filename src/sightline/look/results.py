@@ -1,0 +1,136 @@
+"""What looking, reading and editing answer: a result with its pixels or its text, or a no. All of it is JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, ParamSpec, TypeVar, get_args
+
+from sightline.model.geometry import Box, Size
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+
+_log = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Reason = Literal[
+    "invalid_input", "not_found", "unsupported_type", "too_large", "not_permitted", "corrupt", "render_unavailable"
+]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A no that a model reads and adapts to."""
+
+    reason: Reason
+    message: str
+
+    def as_dict(self) -> dict[str, Json]:
+        return {"ok": False, "reason": self.reason, "message": self.message}
+
+    def content(self) -> list[Json]:
+        return [_words(self.as_dict())]
+
+    @staticmethod
+    def of(refusal: Refusal) -> Refused:
+        """What could not be done for a reason of ours counts as an image that could not be read."""
+        known: Reason = next((reason for reason in REASONS if reason == refusal.code), "corrupt")
+        return Refused(known, str(refusal))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Something seen: what it is, and the pixels that were shown of it."""
+
+    mime: str  # of the source, by its bytes
+    size: Size  # of the source, upright
+    bytes: int  # of the source
+    image: str  # sha256 of the source's bytes
+    source: str  # as it was asked for
+    pixels: Image = field(repr=False)  # what was shown
+    crop: Box | None = None  # in pixels of the source
+    words: str = ""  # what was done to the pixels, where that has to be known to understand them
+
+    def as_dict(self) -> dict[str, Json]:
+        shown: dict[str, Json] = {**_sides(self.pixels.size), "bytes": len(self.pixels.data)}
+        found: dict[str, Json] = {"ok": True, "mime": self.mime, **_sides(self.size), "bytes": self.bytes}
+        found |= {"image": f"sha256:{self.image}", "source": self.source}
+        if self.crop is not None:
+            found["crop"] = [self.crop.x, self.crop.y, self.crop.width, self.crop.height]
+        return {**found, "shown": shown}
+
+    def content(self) -> list[Json]:
+        """As a tool result carries it to a model: words first, then the pixels, each a block of its own."""
+        from sightline.sources.inline import encode
+
+        beside: list[Json] = [{"type": "text", "text": self.words}] if self.words else []
+        pixels: Json = {"type": "image", "data": encode(self.pixels.data), "mimeType": self.pixels.mime}
+        return [_words(self.as_dict()), *beside, pixels]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of a text, and the token that permits an edit of it."""
+
+    source: str
+    text: str
+    first: int  # line, from 1
+    last: int
+    lines: int  # in all
+    bytes: int  # of the whole file
+    token: str
+
+    def as_dict(self) -> dict[str, Json]:
+        place: dict[str, Json] = {"first": self.first, "last": self.last, "lines": self.lines, "bytes": self.bytes}
+        return {"ok": True, "source": self.source, "text": self.text, **place, "token": self.token}
+
+    def content(self) -> list[Json]:
+        return [_words(self.as_dict())]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    source: str
+    bytes: int  # of the whole file, as it is now
+
+    def as_dict(self) -> dict[str, Json]:
+        return {"ok": True, "source": self.source, "bytes": self.bytes}
+
+    def content(self) -> list[Json]:
+        return [_words(self.as_dict())]
+
+
+Result = View | Text | Edited | Refused
+
+
+def promised(core: Callable[P, T]) -> Callable[P, T | Refused]:
+    """The caller was promised a result, whatever a source or a library does."""
+
+    @functools.wraps(core)
+    def kept(*args: P.args, **kwargs: P.kwargs) -> T | Refused:
+        try:
+            return core(*args, **kwargs)
+        except Exception:  # noqa: BLE001, the outermost edge of the library
+            _log.warning("a fault of Sightline's own", exc_info=True)
+            return Refused("corrupt", "the source could not be looked at (give it in another format)")
+
+    return kept
+
+
+def written(result: dict[str, Json]) -> str:
+    """A result as the record keeps it: the same text for the same object, whatever the order of its keys."""
+    return json.dumps(result, sort_keys=True)
+
+
+def _words(result: dict[str, Json]) -> dict[str, Json]:
+    return {"type": "text", "text": json.dumps(result, ensure_ascii=False)}
+
+
+def _sides(size: Size) -> dict[str, Json]:
+    return {"width": size.width, "height": size.height}

@@ -1,0 +1,181 @@
+"""`view`: a source as pixels, or a typed no. Never text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import cast
+
+from sightline.look.crops import crop_of, written_crop
+from sightline.look.doors import AS_IT_IS, Door
+from sightline.look.results import Refused, View, promised, written
+from sightline.model.crop import Crop, Pixels
+from sightline.model.geometry import Box, Size
+from sightline.model.image import Image, Picture
+from sightline.model.perception import Perception, perception_id
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.fit import base64_length, fitted, task
+from sightline.pixels.kinds import Kind, kind_of
+from sightline.sources import file as files
+from sightline.sources import reference
+from sightline.sources.reference import Address, Named, Stored
+
+_OPENING = 4096  # bytes that tell what a file is
+_BITMAP_NAMES = frozenset(
+    ".png .apng .jpg .jpeg .jpe .jfif .webp .gif .avif .heic .heif .tif .tiff .bmp .dib .ico .psd .jxl .jp2".split()
+)
+_RENDERED = frozenset({"vector", "document", "text", "video"})
+_NO_PLACE = Refusal("invalid_input", "an image has one page and no moments", "leave page and at out")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The bytes behind a reference."""
+
+    data: bytes
+    source: str  # the reference
+    name: str = ""  # of the file
+    crop: Crop | None = None
+
+
+@promised
+def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
+    found = _asked(door, path, crop, page, at)
+    seen = found if isinstance(found, Refusal) else _seen(door, found)
+    return Refused.of(seen) if isinstance(seen, Refusal) else seen
+
+
+@promised
+def recall(door: Door, result: dict[str, Json]) -> View | Refused:
+    """A view that was given before, by its result alone: the same pixels, however the source has changed."""
+    try:
+        kept = door.record.perception(door.scope, perception_id(written(result)))
+    except (TypeError, ValueError, RecursionError):
+        return Refused("invalid_input", "that is no result of a view")
+    return _again(kept) if kept else Refused("not_found", "the record holds no such view (call view_image again)")
+
+
+def _asked(door: Door, path: object, crop: object, page: object, at: object) -> Found | Refusal:
+    """The bitmap that is meant, with the part of it that is."""
+    wanted = crop_of(crop)
+    if isinstance(wanted, Refusal):
+        return wanted
+    if not (_from(1, page) and _from(0, at)):
+        return Refusal("invalid_input", "page counts from 1, at is in seconds from 0", "leave them out for an image")
+    found = _found(door, path)
+    if isinstance(found, Refusal):
+        return found
+    kind = kind_of(found.data[:_OPENING])
+    if kind.family != "bitmap":
+        return _no_bitmap(found.name, kind)
+    return _one_crop(found, wanted) if page in (None, 1) and at is None else _NO_PLACE
+
+
+def _from(low: int, value: object) -> bool:
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value is None or (numeric and low <= cast("float", value) < math.inf)
+
+
+def _one_crop(found: Found, wanted: Crop | None) -> Found | Refusal:
+    if found.crop and wanted:
+        return Refusal("invalid_input", "the reference names a crop, and another is asked for", "give one of the two")
+    return replace(found, crop=found.crop or wanted)
+
+
+def _found(door: Door, path: object) -> Found | Refusal:
+    if not isinstance(path, str):
+        return Refusal("invalid_input", "the path is not text", "give the path of an image")
+    asked = reference.parse(path)
+    match asked:
+        case Stored():
+            return _stored(door, asked, path)
+        case Named(path=name):
+            file = files.read(name, door.policy)
+            return file if isinstance(file, Refusal) else Found(file.data, _plain(path), file.name)
+        case Address(url=url):
+            return Refusal("not_permitted", "a web address is not viewed", f"sightline ask {url:.200}")
+        case Refusal():
+            return asked
+
+
+def _stored(door: Door, asked: Stored, path: str) -> Found | Refusal:
+    sha256 = reference.only(asked, door.record.images_by_prefix(door.reach, asked.sha256))
+    if isinstance(sha256, Refusal):
+        return sha256
+    kept = door.record.image(door.reach, sha256)
+    if kept is None:
+        return Refusal("not_found", "the record has lost that image", "view its source again")
+    box = asked.crop
+    crop = Pixels(box.x, box.y, box.width, box.height) if box else None
+    return Found(kept.data, _plain(path), crop=crop)
+
+
+def _plain(path: str) -> str:
+    """As it can be written in JSON, also where it holds bytes that are no text."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def _no_bitmap(name: str, kind: Kind) -> Refusal:
+    """A name that claims a bitmap over other bytes: whoever wrote it was wrong, and nothing is drawn from it."""
+    if PurePath(name).suffix.lower() in _BITMAP_NAMES:
+        return Refusal("unsupported_type", f"its name claims an image, and it is {kind.name}", "give a real image")
+    if kind.family in _RENDERED:
+        remedy = "call read_file" if kind.family in ("vector", "text") else "convert it to an image"
+        return Refusal("render_unavailable", f"this is {kind.name}, and nothing here draws it", remedy)
+    return Refusal("unsupported_type", f"this is {kind.name}, not an image", "give an image")
+
+
+def _seen(door: Door, found: Found) -> View | Refusal:
+    """The bitmap decoded, cut, made to fit, and kept before anybody hears of it."""
+    picture = within_bounds(found.data)
+    if isinstance(picture, Refusal):
+        return picture
+    shown = _shown(door, found, picture)
+    if isinstance(shown, Refusal):
+        return shown
+    sha256 = hashlib.sha256(found.data).hexdigest()
+    pixels = shown.image or Image(sha256, picture.mime, shown.whole, found.data)
+    seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
+    door.record.keep_image(door.scope, Image(sha256, picture.mime, shown.whole, found.data, picture.turned))
+    door.record.keep_perception(door.scope, Perception(written(seen.as_dict()), sha256, pixels, seen.words))
+    return seen
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    whole: Size
+    image: Image | None = None  # None: the very bytes of the source
+    box: Box | None = None
+    words: str = ""
+
+
+def _shown(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
+    """The very bytes wherever they will do; else the most legible that the target takes."""
+    light = picture.bytes <= AS_IT_IS and not picture.turned
+    untouched = light and door.target.admits(picture, base64_length(picture.bytes))
+    if found.crop is None and untouched:
+        answer = door.workers.ask("check", found.data)
+        return answer if isinstance(answer, Refusal) else Shown(Size(answer.facts["width"], answer.facts["height"]))
+    goal = task(replace(door.target, images=1))
+    if found.crop is None:
+        answer = door.workers.ask("fit", found.data, goal)
+    else:
+        answer = door.workers.ask("part", found.data, {**goal, "crop": written_crop(found.crop)})
+    if isinstance(answer, Refusal):
+        return answer
+    (part,) = fitted(answer.facts, answer.data).parts
+    if found.crop is None:
+        return Shown(part.map.source, part.image, words=part.words)
+    return Shown(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), part.words)
+
+
+def _again(kept: Perception) -> View:
+    result = json.loads(kept.result)
+    box = Box(*result["crop"]) if "crop" in result else None
+    size = Size(result["width"], result["height"])
+    return View(result["mime"], size, result["bytes"], kept.image, result["source"], kept.pixels, box, kept.words)

@@ -1,0 +1,148 @@
+"""`sightline view`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image as Pillow
+
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.store import open_record
+from tests.cli.command import Ended, assert_refused, sightline
+from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
+from tests.pixels.bitmaps import flag
+from tests.requirements import requirement
+
+SHA = hashlib.sha256(PNG).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The only one, beside an empty one for temporary files, that may be read."""
+    working = tmp_path / "working"
+    (working / "temporary").mkdir(parents=True)
+    return working
+
+
+def view(folder: Path, *words: str) -> Ended:
+    return sightline("view", *words, folder=folder, env={"TMPDIR": str(folder / "temporary")})
+
+
+@requirement("view.command", "cli.json")
+def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    size = len(PNG)
+    ended = view(folder, "image.png")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        f"image.png: image/png, 40x30 pixels, {size} bytes, sha256:{SHA}",
+        f"shown: image/png, 40x30 pixels, {size} bytes",
+    ]
+    assert view(folder, "image.png", "--json").json == {
+        "ok": True,
+        "mime": "image/png",
+        "width": 40,
+        "height": 30,
+        "bytes": size,
+        "image": f"sha256:{SHA}",
+        "source": "image.png",
+        "shown": {"width": 40, "height": 30, "bytes": size},
+    }
+
+
+@requirement("view.command")
+@pytest.mark.parametrize(
+    ("form", "box"),
+    [("r=bottom-right", [20, 15, 20, 15]), ("n=0,0,0.5,1", [0, 0, 20, 30]), ("p=5,6,7,8", [5, 6, 7, 8])],
+)
+def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, form: str, box: list[int]) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    found = view(folder, "image.png", "--crop", form, "--out", "part.png", "--json").json
+    assert found["crop"] == box
+    x, y, width, height = box
+    part = Pillow.open(folder / "part.png").convert("RGB")
+    assert part.tobytes() == flag(40, 30).crop((x, y, x + width, y + height)).tobytes()
+    assert found["shown"] == {"width": width, "height": height, "bytes": (folder / "part.png").stat().st_size}
+
+
+@requirement("view.command")
+def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    (folder / "notes.md").write_text("mine")
+    assert view(folder, "image.png", "--out", "copy.png").out.splitlines()[-1] == "written to copy.png"
+    assert (folder / "copy.png").read_bytes() == PNG
+    for name in ("notes.md", "copy.png"):
+        assert_refused(view(folder, "image.png", "--out", name), name, "--force")
+    assert (folder / "notes.md").read_text() == "mine"
+    assert view(folder, "image.png", "--out", "notes.md", "--force").code == 0
+    assert (folder / "notes.md").read_bytes() == PNG
+    assert_refused(view(folder, "image.png", "--out", "nowhere/copy.png"), "cannot be written")
+    assert_refused(view(folder, "image.png", "--out", "temporary", "--force"), "cannot be written")
+    assert sorted(path.name for path in folder.iterdir()) == ["copy.png", "image.png", "notes.md", "temporary"]
+
+
+@requirement("view.again")
+def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    assert view(folder, "image.png").code == 0
+    (folder / "image.png").unlink()
+    again = view(folder, f"sha256:{SHA[:12]}#crop:0,0,9,9", "--json").json
+    assert (again["image"], again["crop"]) == (f"sha256:{SHA}", [0, 0, 9, 9])
+
+
+@requirement("record.owner")
+def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_user(folder: Path, home: Path) -> None:
+    record = open_record(home / "record")
+    record.keep_image(record.scope_of("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
+    record.close()
+    assert view(folder, f"sha256:{SHA}", "--json").json["bytes"] == len(PNG)
+
+
+@requirement("cli.one_line", "cli.exit", "view.never_raises")
+@pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if "\0" not in name])
+def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, home: Path, bad: Any) -> None:
+    record = open_record(home / "record")
+    keep_two_that_begin_alike(record, record.scope_of(""))
+    record.close()
+    reference = bad.reference(folder)
+    if "\0" in reference:
+        return  # no command can be given that
+    assert_refused(view(folder, reference), f"sightline: {bad.reason}: ")
+    ended = view(folder, reference, "--json")
+    assert ended.code == 1
+    assert (ended.json["ok"], ended.json["reason"]) == (False, bad.reason)
+    assert ended.err.count("\n") == 1
+
+
+@requirement("view.url")
+def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
+    assert_refused(
+        view(folder, "https://example.com/a.png"), "not_permitted", "sightline ask https://example.com/a.png"
+    )
+
+
+@requirement("cli.exit")
+@pytest.mark.parametrize("words", [[], ["a.png", "--page", "one"], ["a.png", "--at", "noon"], ["a.png", "b.png"]])
+def test_wrong_usage_is_exit_two(folder: Path, words: list[str]) -> None:
+    ended = view(folder, *words)
+    assert (ended.code, ended.out) == (2, "")
+
+
+def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    for words in (["--crop", "middle"], ["--page", "2"], ["--at", "1.5"], ["--crop", "p=99,99,1,1"]):
+        assert_refused(view(folder, "image.png", *words), "invalid_input")
+
+
+@requirement("settings.fsReach")
+def test_a_folder_that_the_user_allows_is_read(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
+    path = str(tmp_path / "elsewhere" / "image.png")
+    assert_refused(view(folder, path), "not_permitted")
+    assert sightline("config", "set", "fsReach", str(tmp_path / "elsewhere")).code == 0
+    assert view(folder, path, "--json").json["image"] == f"sha256:{SHA}"

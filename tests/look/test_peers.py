@@ -1,0 +1,164 @@
+"""What a peer says of images, and what a client does with it."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+
+import sightline
+from sightline.model.capability import AudioCapability, ImageCapability
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+from tests.pixels.bitmaps import flag, photo, saved
+from tests.requirements import requirement
+
+ALL = {
+    "maxBytes": 5_242_880,
+    "maxDimension": 8000,
+    "downsampleTargetBytes": 524_288,
+    "autoHandlesOversized": True,
+    "autoHandlesWrongModel": False,
+}
+READ = ImageCapability(5_242_880, 8000, 524_288, auto_handles_oversized=True, auto_handles_wrong_model=False)
+PHOTO = saved(photo(900, 700), "image/jpeg", quality=95)
+
+
+@requirement("capability.read")
+@pytest.mark.parametrize("wrapped", [True, False])
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"_meta": {"imageCapability": ALL}},
+        {"agentCapabilities": {"_meta": {"imageCapability": ALL}}},
+        {"capabilities": {"session": {"prompt": {"image": {"_meta": {"imageCapability": ALL}}}}}},
+        {"_meta": {"sudocode": {"imageCapability": ALL}}},
+        {"_meta": {"imageCapability": ALL, "sudocode": {"imageCapability": {"maxBytes": 1}}}},
+    ],
+)
+def test_it_is_read_from_every_place_that_peers_use(result: dict[str, Any], wrapped: bool) -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": result} if wrapped else result
+    assert sightline.read_image_capability(answer) == READ
+    assert READ.as_dict() == ALL
+
+
+@requirement("capability.read")
+@pytest.mark.parametrize(
+    "answer", [None, 7, [], {}, {"_meta": None}, {"_meta": {"imageCapability": 5}}, {"result": {}}]
+)
+def test_absence_is_silent(answer: object) -> None:
+    assert sightline.read_image_capability(answer) is None
+    assert sightline.read_audio_capability(answer) is None
+
+
+@requirement("capability.read")
+def test_every_field_is_optional_and_one_that_makes_no_sense_counts_as_not_said() -> None:
+    said = {"maxBytes": -5, "maxDimension": "wide", "downsampleTargetBytes": True, "autoHandlesOversized": 1}
+    assert sightline.read_image_capability({"_meta": {"imageCapability": said}}) == ImageCapability()
+    some = {"_meta": {"imageCapability": {"maxDimension": 100, "later": {}}}}
+    assert sightline.read_image_capability(some) == ImageCapability(max_dimension=100)
+    assert ImageCapability().as_dict() == {}
+
+
+def test_what_is_said_of_sound_has_a_duration_instead_of_a_size() -> None:
+    said = {"maxBytes": 9, "maxDurationMs": 60_000, "autoHandlesOversized": False}
+    places = [{"_meta": {"audioCapability": said}}, {"agentCapabilities": {"_meta": {"audioCapability": said}}}]
+    for place in places:
+        found = sightline.read_audio_capability(place)
+        assert found == AudioCapability(max_bytes=9, max_duration_ms=60_000, auto_handles_oversized=False)
+        assert found.as_dict() == said
+
+
+NAMES = st.sampled_from(["_meta", "imageCapability", "agentCapabilities", "result", "maxBytes", "sudocode"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.text()
+
+
+@given(st.recursive(LEAVES, lambda inner: st.dictionaries(NAMES, inner)))
+def test_no_answer_makes_the_reader_raise(answer: object) -> None:
+    found = sightline.read_image_capability(answer)
+    assert found is None or isinstance(found, ImageCapability)
+
+
+def fitted(capability: object, data: bytes = PHOTO, **more: Any) -> Image:
+    made = sightline.fit_for(capability, data, **more)  # type: ignore[arg-type]
+    assert isinstance(made, Image), made
+    return made
+
+
+@requirement("capability.fit_for", "library.fit_for")
+@pytest.mark.parametrize(
+    "capability",
+    [
+        None,
+        {},
+        ImageCapability(),
+        {"maxBytes": 1000, "autoHandlesOversized": True},
+        {"maxBytes": 10_000_000, "maxDimension": 900},
+        {"downsampleTargetBytes": 1000},
+    ],
+)
+def test_an_image_stays_as_it_is_for_a_peer_that_takes_it_handles_it_or_says_nothing(capability: object) -> None:
+    made = fitted(capability)
+    assert made.data is PHOTO
+    assert (made.mime, made.size.width) == ("image/jpeg", 900)
+
+
+@requirement("capability.fit_for", "capability.base64", "library.fit_for")
+@pytest.mark.parametrize(
+    ("capability", "most", "edge"),
+    [
+        ({"maxBytes": 60_000}, 45_000, 900),
+        ({"maxBytes": 60_000, "downsampleTargetBytes": 20_000}, 20_000, 900),
+        ({"maxBytes": 60_000, "downsampleTargetBytes": 500_000}, 45_000, 900),
+        ({"maxDimension": 300}, 10**9, 300),
+        ({"maxDimension": 300, "downsampleTargetBytes": 9000, "autoHandlesOversized": False}, 9000, 300),
+    ],
+)
+def test_over_a_limit_it_is_refitted_to_the_target_and_its_base64_to_the_limit(
+    capability: dict[str, Any], most: int, edge: int
+) -> None:
+    made = fitted(capability)
+    assert len(made.data) <= most
+    assert made.size.edge <= edge
+    assert Pillow.open(BytesIO(made.data)).size == (made.size.width, made.size.height)
+    assert abs(made.size.width / made.size.height - 9 / 7) < 0.05
+    assert fitted(capability) == made
+
+
+@requirement("capability.base64")
+def test_the_base64_text_counts_against_the_limit() -> None:
+    data = saved(flag(400, 300), "image/bmp")
+    assert fitted({"maxBytes": len(data) * 2}, data).data is data
+    assert fitted({"maxBytes": len(data) + 100}, data).data is not data
+
+
+@pytest.mark.parametrize("trust", ["verify", "ignore"])
+def test_a_flag_counts_only_where_the_peer_is_trusted(trust: Any) -> None:
+    said = {"maxBytes": 60_000, "autoHandlesOversized": True, "autoHandlesWrongModel": True}
+    assert fitted(said).data is PHOTO
+    assert len(fitted(said, trust=trust).data) <= 45_000
+    assert sightline.may_send(said, PHOTO, sees=False)
+    assert not sightline.may_send(said, sees=False, trust=trust)
+
+
+@requirement("capability.may_send")
+def test_a_client_is_told_whether_to_warn() -> None:
+    assert sightline.may_send(None, PHOTO)
+    assert sightline.may_send(None, sees=True)
+    assert sightline.may_send(None, sees=None)
+    blind = sightline.may_send(None, sees=False)
+    assert (blind.ok, "does not see" in blind.warning) == (False, True)
+    assert sightline.may_send({"autoHandlesWrongModel": True}, sees=False)
+    large = sightline.may_send({"maxDimension": 500}, PHOTO)
+    assert (large.ok, "900x700" in large.warning) == (False, True)
+    assert sightline.may_send({"maxDimension": 500, "autoHandlesOversized": True}, PHOTO)
+    assert not sightline.may_send(None, b"not an image")
+
+
+def test_what_is_no_image_is_a_refusal() -> None:
+    assert isinstance(sightline.fit_for(None, b"not an image"), Refusal)
+    assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), Refusal)

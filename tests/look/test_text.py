@@ -1,0 +1,225 @@
+"""Text is read, never pixels; and edited only as it was read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import sightline
+from sightline.look.doors import Door
+from sightline.look.results import Edited, Refused, Text, View
+from sightline.store import open_record
+from tests.look.bad import PNG
+from tests.look.test_view import as_nobody
+from tests.requirements import requirement
+
+
+def read(door: Door, path: str, **more: Any) -> Text:
+    result = sightline.read_file(path, through=door, **more)
+    assert isinstance(result, Text), result
+    return result
+
+
+def edit(door: Door, path: str, old: str, new: str, token: str) -> Edited | Refused:
+    return sightline.edit_file(path, old, new, token, through=door)
+
+
+def reason(result: object) -> str:
+    assert isinstance(result, Refused), result
+    return result.reason
+
+
+@requirement("view.two_tools")
+def test_a_text_is_read_with_its_lines_and_a_token(door: Door, folder: Path) -> None:
+    (folder / "notes.md").write_text("one\ntwö\nthree", "utf-8")
+    found = read(door, "notes.md").as_dict()
+    assert len(str(found.pop("token"))) == 32
+    assert found == {
+        "ok": True,
+        "source": "notes.md",
+        "text": "one\ntwö\nthree",
+        "first": 1,
+        "last": 3,
+        "lines": 3,
+        "bytes": 14,
+    }
+    (block,) = read(door, "notes.md").content()
+    assert isinstance(block, dict)
+    assert block["type"] == "text"
+
+
+def test_some_lines_are_read_where_some_are_asked_for(door: Door, folder: Path) -> None:
+    (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 5001)))
+    some = read(door, "long.txt", first=10, lines=2)
+    assert (some.text, some.first, some.last, some.lines) == ("line 10\nline 11\n", 10, 11, 5000)
+    assert read(door, "long.txt", first=4999).text == "line 4999\nline 5000\n"
+    assert read(door, "long.txt", first=9999).text == ""
+    whole = read(door, "long.txt")
+    assert whole.last == whole.text.count("\n") <= 2000
+    assert whole.text.endswith(f"line {whole.last}\n")
+    assert some.token == whole.token
+
+
+@requirement("tools.metadata")
+@pytest.mark.parametrize(
+    "text", ['"\\' * 40_000, "x" * 100_000, '"quoted"\n' * 20_000, "\x01" * 50_000, "é🥊\n" * 9000]
+)
+def test_a_result_is_never_longer_than_the_tool_says(door: Door, folder: Path, text: str) -> None:
+    (folder / "long.txt").write_text(text, "utf-8")
+    found = read(door, "long.txt")
+    assert text.startswith(found.text)
+    assert len(found.text) > 3000
+    most = next(tool["maxResultChars"] for tool in sightline.tools(through=door) if tool["name"] == "read_file")
+    assert isinstance(most, int)
+    assert len(json.dumps(found.as_dict(), ensure_ascii=False)) <= most
+
+
+@requirement("view.two_tools")
+def test_pixels_are_not_read_and_the_refusal_names_the_tool_that_sees_them(door: Door, folder: Path) -> None:
+    (folder / "image.txt").write_bytes(PNG)
+    refusal = sightline.read_file("image.txt", through=door)
+    assert reason(refusal) == "unsupported_type"
+    assert isinstance(refusal, Refused)
+    assert "view_image" in refusal.message
+    assert reason(sightline.read_file("sha256:" + "0" * 64, through=door)) == "invalid_input"
+    assert reason(sightline.read_file("https://example.com", through=door)) == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("page.pdf", b"%PDF-1.7\n", "unsupported_type"),
+        ("noise", bytes(range(128, 256)) * 10, "unsupported_type"),
+        ("zeros", b"text\0text" * 500, "unsupported_type"),
+        ("latin.txt", "naïve".encode("latin-1"), "unsupported_type"),
+        ("huge.txt", b"x" * (8 * 1024 * 1024 + 1), "too_large"),
+    ],
+)
+def test_what_is_no_text_is_refused(door: Door, folder: Path, name: str, data: bytes, expected: str) -> None:
+    (folder / name).write_bytes(data)
+    assert reason(sightline.read_file(name, through=door)) == expected
+
+
+def test_a_drawing_and_an_empty_file_are_texts_too(door: Door, folder: Path) -> None:
+    (folder / "drawing.svg").write_text("<svg/>")
+    (folder / "empty.txt").write_text("")
+    assert read(door, "drawing.svg").text == "<svg/>"
+    empty = read(door, "empty.txt")
+    assert (empty.text, empty.lines) == ("", 0)
+    assert isinstance(edit(door, "empty.txt", "", "first words\n", empty.token), Edited)
+    assert (folder / "empty.txt").read_text() == "first words\n"
+
+
+@requirement("view.edit_token")
+def test_a_text_that_was_read_is_edited_once_with_its_token(door: Door, folder: Path) -> None:
+    path = folder / "notes.md"
+    path.write_bytes(b"one\r\ntwo\r\nthree")
+    path.chmod(0o640)
+    token = read(door, "notes.md").token
+    assert edit(door, "notes.md", "two", "zwölf", token) == Edited("notes.md", 18)
+    assert path.read_bytes() == "one\r\nzwölf\r\nthree".encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in folder.iterdir()] == ["notes.md"]
+    assert reason(edit(door, "notes.md", "three", "3", token)) == "not_permitted"
+    assert isinstance(edit(door, "notes.md", "three", "3", read(door, "notes.md").token), Edited)
+
+
+@requirement("view.edit_token")
+def test_only_a_read_of_this_very_file_as_it_is_now_gives_a_token(door: Door, folder: Path, tmp_path: Path) -> None:
+    (folder / "a.svg").write_text("<svg>one</svg>")
+    (folder / "b.svg").write_text("<svg>one</svg>")
+    token = read(door, "a.svg").token
+    forged = ["", "x" * 32, token.upper() + "0", read(door, "b.svg").token, "é"]
+    for other in forged:
+        assert reason(edit(door, "a.svg", "one", "two", other)) == "not_permitted"
+    assert reason(edit(replace(door, scope="another"), "a.svg", "one", "two", token)) == "not_permitted"
+    (folder / "a.svg").write_text("<svg>one </svg>")
+    assert reason(edit(door, "a.svg", "one", "two", token)) == "not_permitted"
+    (folder / "a.svg").write_text("<svg>one</svg>")
+    door.record.close()
+    record = open_record(tmp_path / "record")
+    assert isinstance(edit(replace(door, record=record), "a.svg", "one", "two", token), Edited)
+    record.close()
+
+
+@requirement("view.edit_token")
+def test_a_view_neither_gives_a_token_nor_spoils_one(door: Door, folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    view = sightline.view("image.png", through=door)
+    assert isinstance(view, View)
+    assert "token" not in view.as_dict()
+    (folder / "notes.md").write_text("one")
+    token = read(door, "notes.md").token
+    for path in ("notes.md", "image.png"):
+        sightline.view(path, through=door)
+    for other in (view.image, f"sha256:{view.image}"):
+        assert reason(edit(door, "notes.md", "one", "two", other)) == "not_permitted"
+    result = edit(door, "notes.md", "one", "two", token)
+    assert isinstance(result, Edited)
+    assert "token" not in result.as_dict()
+
+
+@pytest.mark.parametrize(("old", "new"), [("e", "E"), ("four", "4"), ("", "start"), ("one", "one"), ("one", "\ud800")])
+def test_an_edit_that_is_not_clear_is_refused_and_changes_nothing(door: Door, folder: Path, old: str, new: str) -> None:
+    path = folder / "notes.md"
+    path.write_text("one three")
+    assert reason(edit(door, "notes.md", old, new, read(door, "notes.md").token)) == "invalid_input"
+    assert path.read_text() == "one three"
+    assert [each.name for each in folder.iterdir()] == ["notes.md"]
+
+
+def test_a_folder_that_may_not_be_written_is_a_refusal(door: Door, folder: Path, tmp_path: Path) -> None:
+    (folder / "notes.md").write_text("one")
+    (folder / "notes.md").chmod(0o644)
+    for each in (tmp_path, folder, *tmp_path.parents[:2]):
+        each.chmod(0o555 if each == folder else 0o755)
+    token = read(door, "notes.md").token
+    with as_nobody():
+        assert reason(edit(door, "notes.md", "one", "two", token)) == "not_permitted"
+    folder.chmod(0o755)
+    assert [each.name for each in folder.iterdir()] == ["notes.md"]
+
+
+def test_an_edit_through_a_link_reaches_the_file_and_one_that_leads_out_does_not(
+    door: Door, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "notes.md").write_text("one")
+    (folder / "link.md").symlink_to("notes.md")
+    assert isinstance(edit(door, "link.md", "one", "two", read(door, "link.md").token), Edited)
+    assert (folder / "link.md").is_symlink()
+    assert (folder / "notes.md").read_text() == "two"
+    (tmp_path / "outside.md").write_text("one")
+    (folder / "out.md").symlink_to(tmp_path / "outside.md")
+    assert reason(sightline.read_file("out.md", through=door)) == "not_permitted"
+    assert reason(edit(door, "out.md", "one", "two", "token")) == "not_permitted"
+    assert (tmp_path / "outside.md").read_text() == "one"
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(before=st.text(), old=st.text(min_size=1), after=st.text(), new=st.text())
+def test_an_edit_changes_that_text_and_no_other(
+    door: Door, folder: Path, before: str, old: str, after: str, new: str
+) -> None:
+    whole = before + old + after
+    (folder / "any.txt").write_bytes(whole.encode())
+    found = sightline.read_file("any.txt", through=door)
+    if isinstance(found, Refused):
+        assert found.reason == "unsupported_type"
+        return
+    result = edit(door, "any.txt", old, new, found.token)
+    done = isinstance(result, Edited)
+    assert done == (whole.count(old) == 1 and old != new)
+    assert (folder / "any.txt").read_bytes().decode() == (whole.replace(old, new) if done else whole)
+
+
+@pytest.mark.parametrize("more", [{"first": 0}, {"lines": 0}, {"first": "1"}, {"lines": True}, {"first": 1.5}])
+def test_lines_are_counted_from_one(door: Door, folder: Path, more: dict[str, Any]) -> None:
+    (folder / "notes.md").write_text("one")
+    assert reason(sightline.read_file("notes.md", through=door, **more)) == "invalid_input"

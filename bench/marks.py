@@ -1,0 +1,65 @@
+"""The coordinate map, measured: marks are drawn on a page, found again in what became of it, and carried back."""
+
+import io
+import math
+import random
+from collections.abc import Iterator
+
+from pages import Page
+from PIL import Image, ImageDraw
+
+from sightline.model.geometry import Map, Rect
+from sightline.model.image import Target
+from sightline.model.refusal import Refusal
+from sightline.pixels.fit import fit
+
+SIDE = 15  # pixels of a mark
+ACROSS, DOWN = 6, 8
+MAGENTA = (255, 0, 255)
+SPREAD = 3  # pixels around a mark into which a resize may carry its colour
+
+
+def error(page: Page, target: Target) -> float:
+    """The largest distance, in pixels of the page, of a mark from where the map says that it was."""
+    image, chance = page.image.copy(), random.Random(page.name)
+    wide, high = image.width // ACROSS, image.height // DOWN
+    places = [
+        (column * wide + chance.randrange(wide - 2 * SIDE), row * high + chance.randrange(high - 2 * SIDE))
+        for column in range(ACROSS)
+        for row in range(DOWN)
+    ]
+    for x, y in places:
+        ImageDraw.Draw(image).rectangle((x, y, x + SIDE - 1, y + SIDE - 1), MAGENTA)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    made = fit(file.getvalue(), target)
+    assert not isinstance(made, Refusal), made
+    found = []
+    for part in made.parts:
+        with Image.open(io.BytesIO(part.image.data)) as opened:
+            found += _errors(opened.convert("RGB"), part.map, places)
+    assert len(found) > len(places) * 3 // 4, f"{page.name}: only {len(found)} marks of {len(places)} were found again"
+    return max(found)
+
+
+def _errors(result: Image.Image, where: Map, places: list[tuple[int, int]]) -> Iterator[float]:
+    for x, y in places:
+        for piece in where.pieces:
+            if piece.source.holds(x - 1, y - 1) and piece.source.holds(x + SIDE + 1, y + SIDE + 1):
+                there = Rect(x, y, SIDE, SIDE).carried(piece.source, piece.result)
+                centre = where.to_source(*_centre(result, there))
+                assert centre is not None, "a mark lies where the map knows nothing"
+                yield math.dist(centre, (x + SIDE / 2, y + SIDE / 2))
+
+
+def _centre(result: Image.Image, there: Rect) -> tuple[float, float]:
+    """The middle of what is magenta in and around a rectangle."""
+    weights = []
+    right, bottom = math.ceil(there.x + there.width) + SPREAD, math.ceil(there.y + there.height) + SPREAD
+    for x in range(max(0, int(there.x) - SPREAD), min(result.width, right)):
+        for y in range(max(0, int(there.y) - SPREAD), min(result.height, bottom)):
+            red, green, blue = result.getpixel((x, y))
+            weights.append((max(0, min(red, blue) - green), x + 0.5, y + 0.5))
+    total = sum(weight for weight, _, _ in weights)
+    assert total, "a mark is not to be seen where it should be"
+    return sum(w * x for w, x, _ in weights) / total, sum(w * y for w, _, y in weights) / total

@@ -62,7 +62,7 @@ def pasted_chat(data: bytes, mime: str = "image/png", words: str = "Name the qua
 def read_message(*pictures: bytes) -> list[Json]:
     """Tools have brought pictures, one call each, in parallel."""
     calls = [
-        {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/work/shot{n}.png"}}
+        {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/project/shot{n}.png"}}
         for n in range(len(pictures))
     ]
     results = [
@@ -82,7 +82,7 @@ def read_chat(*pictures: bytes) -> list[Json]:
         {
             "id": f"call_{n}",
             "type": "function",
-            "function": {"name": "read", "arguments": json.dumps({"path": f"/work/shot{n}.png"})},
+            "function": {"name": "read", "arguments": json.dumps({"path": f"/project/shot{n}.png"})},
         }
         for n in range(len(pictures))
     ]

@@ -10,8 +10,13 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http import httptools_impl
 
 App = Callable[..., Coroutine[Any, Any, None]]
+
+
+# Bodies of megabytes are the rule here: to ask a client to wait at every 64 KiB costs more than to take it all.
+setattr(httptools_impl, "HIGH_WATER_LIMIT", 1024 * 1024)  # noqa: B010, not a name that it exports
 
 
 class _Server(uvicorn.Server):

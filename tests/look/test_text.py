@@ -17,7 +17,7 @@ from sightline.look.doors import Door
 from sightline.look.results import Edited, Refused, Text, View
 from sightline.store import open_record
 from tests.look.bad import PNG
-from tests.look.test_view import as_nobody
+from tests.privileges import as_nobody
 from tests.requirements import requirement
 
 

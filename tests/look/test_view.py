@@ -5,11 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -32,6 +29,7 @@ from sightline.model.sizing import Padded
 from sightline.store import open_record
 from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.pixels.bitmaps import BLUE, RED, exif, flag, icon_of, photo, psd_of, saved
+from tests.privileges import as_nobody
 from tests.requirements import requirement
 
 SHA = hashlib.sha256(PNG).hexdigest()
@@ -108,19 +106,6 @@ def test_each_bad_source_gets_its_reason_and_the_next_call_works(door: Door, fol
 
 def test_every_reason_is_given_for_something() -> None:
     assert {bad.reason for bad in BAD.values()} == set(REASONS)
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Root reads everything; whoever else runs the tests is nobody special already."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @requirement("view.never_raises", "view.refusal.not_permitted")

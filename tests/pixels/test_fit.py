@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Map, Rect, Size
-from sightline.model.image import Fitted, Picture, Target
+from sightline.model.image import Fitted, Picture, Target, base64_length
 from sightline.model.image import Image as Made
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Crops, Flat, Padded, Patches, Sizing, Tiles, seen, tokens
 from sightline.pixels.bitmap import MAX_BYTES, MAX_EDGE, check, decode, within_bounds
-from sightline.pixels.fit import base64_length, fit, fit_task, task
+from sightline.pixels.fit import fit, fit_task, task
 from sightline.pixels.fit import fitted as read_back
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, photo, png_of, saved
 from tests.pixels.paper import legible, page

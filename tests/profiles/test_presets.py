@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sightline.model.image import base64_length
 from sightline.model.profile import WireName
 from sightline.profiles.lookup import by_address, profile
 from sightline.profiles.names import matches
-from sightline.profiles.preset import Preset, base64_of
+from sightline.profiles.preset import Preset
 from sightline.profiles.presets import PRESETS
 from tests.profiles.document import PAGE, page
 from tests.requirements import requirement
@@ -73,4 +74,4 @@ def test_every_host_with_blind_models_has_somebody_who_looks(preset: Preset) -> 
 
 
 def test_a_limit_on_decoded_bytes_is_compared_as_base64() -> None:
-    assert [base64_of(n) for n in (0, 1, 2, 3, 4, 3_932_160)] == [0, 4, 4, 4, 8, 5_242_880]
+    assert [base64_length(n) for n in (0, 1, 2, 3, 4, 3_932_160)] == [0, 4, 4, 4, 8, 5_242_880]

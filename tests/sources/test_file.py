@@ -6,8 +6,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
 from sightline.sources.file import File, Policy, policy_for, read
+from tests.privileges import as_nobody
 from tests.requirements import requirement
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
@@ -272,19 +272,6 @@ def test_a_file_that_does_not_know_its_own_size_is_refused() -> None:
     assert refused(read("/proc/self/status", everything, least=0)) == "corrupt"
 
 
-@contextmanager
-def nobody() -> Iterator[None]:
-    """Without the rights of the administrator, who may read everything."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 @posix
 @requirement("path.states")
 @pytest.mark.parametrize("closed", ["file", "folder"])
@@ -297,10 +284,10 @@ def test_a_file_without_permission_is_not_permitted(closed: str) -> None:
         file.write_bytes(PIXELS)
         for each in (root, folder, file):
             each.chmod(0o755)
-        with nobody():
+        with as_nobody():
             assert isinstance(read(str(file), Policy((root,))), File)
         (file if closed == "file" else folder).chmod(0)
-        with nobody():
+        with as_nobody():
             assert refused(read(str(file), Policy((root,)))) == "not_permitted"
         folder.chmod(0o755)
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
-
-import pytest
 
 from sightline.model.perception import Perception, perception_id
 from sightline.model.ports import Record
@@ -20,14 +16,6 @@ from tests.store.writer import description_of, image_of, perception_of
 
 IMAGE = image_of("cat", 1)
 VIEW = perception_of("cat", 1)
-
-
-@pytest.fixture(params=["disk", "memory"])
-def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
-    kind: Literal["disk", "memory"] = request.param
-    opened = open_record(tmp_path / "record", kind=kind)
-    yield opened
-    opened.close()
 
 
 @requirement("record.perceptions")

@@ -8,11 +8,9 @@ import logging
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -28,14 +26,6 @@ from tests.store.writer import description_of, image_of
 
 IMAGE = image_of("cat", 1)
 WORDS = description_of("cat", 1)
-
-
-@pytest.fixture(params=["disk", "memory"])
-def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
-    kind: Literal["disk", "memory"] = request.param
-    opened = open_record(tmp_path / "record", kind=kind)
-    yield opened
-    opened.close()
 
 
 @requirement("record.images")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from sightline.engine.shelf import Shelf
 from sightline.model.facts import Refit
-from sightline.model.image import Image, Picture, Target
+from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
-from sightline.pixels.fit import base64_length, fitted, task
+from sightline.pixels.fit import fitted, task
 from sightline.pixels.probe import probe
 from sightline.pixels.worker import Workers
 from sightline.sources.inline import decode, decoded_size, head

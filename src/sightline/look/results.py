@@ -67,10 +67,8 @@ class View:
 
     def content(self) -> list[Json]:
         """As a tool result carries it to a model: words first, then the pixels, each a block of its own."""
-        from sightline.sources.inline import encode
-
         beside: list[Json] = [{"type": "text", "text": self.words}] if self.words else []
-        pixels: Json = {"type": "image", "data": encode(self.pixels.data), "mimeType": self.pixels.mime}
+        pixels: Json = {"type": "image", "data": self.pixels.base64, "mimeType": self.pixels.mime}
         return [_words(self.as_dict()), *beside, pixels]
 
 

@@ -14,12 +14,12 @@ from sightline.look.doors import AS_IT_IS, Door
 from sightline.look.results import Refused, View, promised, written
 from sightline.model.crop import Crop, Pixels
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Picture
+from sightline.model.image import Image, Picture, base64_length
 from sightline.model.perception import Perception, perception_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.bitmap import within_bounds
-from sightline.pixels.fit import base64_length, fitted, task
+from sightline.pixels.fit import fitted, task
 from sightline.pixels.kinds import Kind, kind_of
 from sightline.sources import file as files
 from sightline.sources import reference

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sightline.model.image import Picture
+from sightline.model.image import Picture, base64_length
 from sightline.model.scene import Json
 
 Trust = Literal["trust", "verify", "ignore"]
@@ -30,7 +30,7 @@ class ImageCapability:
 
     def admits(self, picture: Picture) -> bool:
         """Within every limit that is said; the base64 text is what some peers count against maxBytes."""
-        return (self.max_bytes is None or _base64_length(picture.bytes) <= self.max_bytes) and (
+        return (self.max_bytes is None or base64_length(picture.bytes) <= self.max_bytes) and (
             self.max_dimension is None or picture.size.edge <= self.max_dimension
         )
 
@@ -119,7 +119,3 @@ def _sensible(name: str, value: object) -> bool:
 
 def _written(fields: Mapping[str, str], held: Mapping[str, Json]) -> dict[str, Json]:
     return {written: held[name] for written, name in fields.items() if held[name] is not None}
-
-
-def _base64_length(size: int) -> int:
-    return 4 * -(-size // 3)

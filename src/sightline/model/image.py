@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import pybase64
+
 from sightline.model.geometry import Map, Size
 from sightline.model.sizing import Sizing, seen, tokens
+
+
+def base64_length(size: int) -> int:
+    """The length of so many bytes as base64: what a limit on bytes means on a wire."""
+    return 4 * -(-size // 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,14 @@ class Image:
     size: Size
     data: bytes = field(compare=False, repr=False)  # the file's bytes
     turned: bool = False  # the header asks for a rotation or a mirror, and `size` has it applied
+
+    @property
+    def base64(self) -> str:
+        return pybase64.b64encode_as_string(self.data)
+
+    @property
+    def data_url(self) -> str:
+        return f"data:{self.mime};base64,{self.base64}"
 
 
 @dataclass(frozen=True, slots=True)

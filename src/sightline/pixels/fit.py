@@ -107,10 +107,6 @@ def _shown(where: Map, *, tall: bool) -> str:
     return f"columns {round(min(one.x for one in sources))}–{round(max(one.x + one.width for one in sources))}"
 
 
-def base64_length(size: int) -> int:
-    return 4 * -(-size // 3)
-
-
 def fit_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """`fit` for another process: the target and what was made of it as JSON, the files one after the other."""
     made = fit(data, _target(arguments["target"]))

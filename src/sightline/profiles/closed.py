@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sightline.model.image import base64_length
 from sightline.model.profile import Limits
 from sightline.profiles.preset import (
     JPEG,
@@ -10,7 +11,6 @@ from sightline.profiles.preset import (
     WEBP,
     CachePrice,
     Preset,
-    base64_of,
     blind,
     seeing,
     uncertain,
@@ -26,7 +26,7 @@ _OPENAI_LIMITS = Limits(count=1500, request_bytes=512 * MIB)
 
 _GEMINI_LIMITS = Limits(formats=(PNG, JPEG, WEBP, "image/heic", "image/heif"), count=3600, request_bytes=100 * MIB)
 
-_XAI_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_of(20 * MIB))
+_XAI_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_length(20 * MIB))
 
 ANTHROPIC = Preset(
     name="anthropic",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sightline.model.image import base64_length
 from sightline.model.profile import Limits
 from sightline.profiles.preset import (
     JPEG,
@@ -12,7 +13,6 @@ from sightline.profiles.preset import (
     WEBP,
     CachePrice,
     Preset,
-    base64_of,
     blind,
     seeing,
     uncertain,
@@ -20,7 +20,7 @@ from sightline.profiles.preset import (
 
 # "15 images or more": a crowd is more than 14. The 32 MiB are of the decoded file.
 _DEEPSEEK_LIMITS = Limits(
-    encoded_bytes=base64_of(32 * MIB),
+    encoded_bytes=base64_length(32 * MIB),
     edge=8192,
     crowd=14,
     crowd_edge=4096,
@@ -28,11 +28,11 @@ _DEEPSEEK_LIMITS = Limits(
     request_bytes=48 * MIB,
 )
 
-_GLM_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_of(5 * MIB), edge=6000)
+_GLM_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_length(5 * MIB), edge=6000)
 
 _QWEN_LIMITS = Limits(formats=(PNG, JPEG, WEBP), encoded_bytes=10 * MIB)
 
-_MISTRAL_LIMITS = Limits(encoded_bytes=base64_of(10 * MIB))
+_MISTRAL_LIMITS = Limits(encoded_bytes=base64_length(10 * MIB))
 
 DEEPSEEK = Preset(
     name="deepseek",

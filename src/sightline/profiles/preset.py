@@ -66,8 +66,3 @@ def uncertain(*patterns: str, wires: tuple[Api, ...] = ()) -> tuple[Row, ...]:
 
 PNG, JPEG, WEBP, GIF = "image/png", "image/jpeg", "image/webp", "image/gif"
 MIB = 1024 * 1024
-
-
-def base64_of(decoded: int) -> int:
-    """The base64 length of so many bytes: what a limit on decoded bytes means on the wire."""
-    return 4 * -(-decoded // 3)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import pybase64
-
 from sightline.model.image import Image
 from sightline.model.ports import Http
 from sightline.model.profile import Limits
@@ -29,10 +27,9 @@ class ChatSeer:
     headers: Mapping[str, str] = field(repr=False)
 
     async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        url = f"data:{image.mime};base64,{pybase64.b64encode_as_string(image.data)}"
         content: Json = [
             {"type": "text", "text": question},
-            {"type": "image_url", "image_url": {"url": url}},
+            {"type": "image_url", "image_url": {"url": image.data_url}},
         ]
         messages: Json = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
         body: Json = {"model": self.model, "messages": messages}

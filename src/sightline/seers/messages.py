@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import pybase64
-
 from sightline.model.image import Image
 from sightline.model.ports import Http
 from sightline.model.profile import Limits
@@ -28,7 +26,7 @@ class MessagesSeer:
         source: Json = {
             "type": "base64",
             "media_type": image.mime,
-            "data": pybase64.b64encode_as_string(image.data),
+            "data": image.base64,
         }
         content: Json = [{"type": "image", "source": source}, {"type": "text", "text": question}]
         # No temperature, prefill or tool choice: newer models of this wire refuse them.

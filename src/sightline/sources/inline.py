@@ -41,10 +41,6 @@ def decoded_size(text: bytes | bytearray | memoryview) -> int:
     return len(text) * 3 // 4 - padding
 
 
-def encode(data: bytes) -> str:
-    return pybase64.b64encode_as_string(data)
-
-
 def _plain(text: bytes) -> bytes:
     """The text in the standard alphabet, without blanks and with its padding."""
     if b"\\" in text:

@@ -10,7 +10,6 @@ from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
-from sightline.wire.inline import base64_of
 from sightline.wire.shape import TextOf, at, entries, filename_in, text_in, word_in
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
@@ -68,7 +67,7 @@ def _lowered(sight: Sight, tree: Json) -> Edit | None:
             assert isinstance(declared, dict)
             return Replace((*sight.place, "source"), {**declared, "media_type": mime})
         case Refitted(image=image):
-            source: Json = {"type": "base64", "media_type": image.mime, "data": base64_of(image)}
+            source: Json = {"type": "base64", "media_type": image.mime, "data": image.base64}
             return Replace((*sight.place, "source"), source)
         case Told(words=words) | Refused(words=words):
             block: dict[str, Json] = {"type": "text", "text": words}

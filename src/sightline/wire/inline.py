@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pybase64
-
-from sightline.model.image import Image
 from sightline.model.source import Inline, Link, Source
 from sightline.wire.shape import TextOf
 
@@ -18,11 +15,3 @@ def address(url: str, text_of: TextOf) -> Source | None:
         declared = head[5:].partition(";")[0].strip().lower()
         return Inline(declared, text_of(payload)) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
     return Link(url)
-
-
-def base64_of(image: Image) -> str:
-    return pybase64.b64encode_as_string(image.data)
-
-
-def data_url(image: Image) -> str:
-    return f"data:{image.mime};base64,{base64_of(image)}"

@@ -17,7 +17,7 @@ from sightline.model.fence import one_line
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Scene, Sight
 from sightline.model.source import Inline, Opaque, Source
-from sightline.wire.inline import address, data_url
+from sightline.wire.inline import address
 from sightline.wire.shape import TextOf, at, bytes_of, entries, filename_in, text_in, word_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
@@ -105,7 +105,7 @@ def _part(sight: Sight, tree: Json) -> Json:
             assert isinstance(url, str)
             return _with_url(part, f"data:{mime};base64,{url.partition(',')[2]}")
         case Refitted(image=image):
-            return _with_url(part, data_url(image))
+            return _with_url(part, image.data_url)
         case Told(words=words) | Refused(words=words):
             return _marked({"type": "text", "text": words}, part)
         case _:

@@ -11,11 +11,15 @@ from PIL import Image, ImageDraw
 from sightline.model.geometry import Map, Rect
 from sightline.model.image import Target
 from sightline.model.refusal import Refusal
+from sightline.pixels.encode import dark
 from sightline.pixels.fit import fit
+from sightline.pixels.fold import GLOW
 
 SIDE = 15  # pixels of a mark
 ACROSS, DOWN = 6, 8
 MAGENTA = (255, 0, 255)
+# A dark page is scaled by its light: how much of a pixel a mark covers is its light there and not its shade.
+_LIGHT = [round(255 * (shade / 255) ** GLOW) for shade in range(256)]
 SPREAD = 3  # pixels around a mark into which a resize may carry its colour
 
 
@@ -34,10 +38,11 @@ def error(page: Page, target: Target) -> float:
     image.save(file, "PNG")
     made = fit(file.getvalue(), target)
     assert not isinstance(made, Refusal), made
-    found = []
+    found, night = [], dark(image)
     for part in made.parts:
         with Image.open(io.BytesIO(part.image.data)) as opened:
-            found += _errors(opened.convert("RGB"), part.map, places)
+            result = opened.convert("RGB").point(_LIGHT * 3) if night else opened.convert("RGB")
+            found += _errors(result, part.map, places)
     assert len(found) > len(places) * 3 // 4, f"{page.name}: only {len(found)} marks of {len(places)} were found again"
     return max(found)
 

@@ -28,7 +28,7 @@ LINES = (
     ("look", "commands"),
     ("engine", "settings"),
     ("sources", "pixels", "seers", "store"),
-    ("net", "dial"),
+    ("net", "dial", "disk"),
     ("wire", "passes", "profiles"),
     ("model",),
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sightline.look import call as call
+    from sightline.look import door as door
     from sightline.look import edit_file as edit_file
     from sightline.look import fit_for as fit_for
     from sightline.look import may_send as may_send
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sightline.model.capability import read_audio_capability as read_audio_capability
     from sightline.model.capability import read_image_capability as read_image_capability
 
-_LOOK = ("call", "edit_file", "fit_for", "may_send", "read_file", "recall", "tools", "view")
+_LOOK = ("call", "door", "edit_file", "fit_for", "may_send", "read_file", "recall", "tools", "view")
 _CAPABILITY = ("read_audio_capability", "read_image_capability")
 
 __all__ = ["__version__", *_CAPABILITY, *_LOOK]  # noqa: PLE0604, names all the same

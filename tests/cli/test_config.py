@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from sightline.model.profile import Lesson, Limits
 from sightline.settings import FILE_NAME, KEYS
 from sightline.store import open_record
@@ -26,8 +28,12 @@ def test_show_lists_each_setting_with_what_decided_it(home: Path) -> None:
     assert shown["settings"]["record"] == {"value": "disk", "source": "default"}
     assert (shown["learnt"], shown["warnings"]) == ([], [])
     lines = sightline("config", "show", env=variables).out.splitlines()
-    assert "  mode               always       (file)" in lines
-    assert "  seer               off          (environment PI_VISION_PROXY_SEER)" in lines
+    width = max(len(key.name) for key in KEYS)
+    assert f"  {'mode':<{width}} always       (file)" in lines
+    assert f"  {'seer':<{width}} off          (environment PI_VISION_PROXY_SEER)" in lines
+    values = [line for line in lines if line.startswith("  ")]
+    assert len(values) == len(KEYS)
+    assert all(line[2 + width] == " " and line[3 + width] != " " for line in values), "one column under the other"
 
 
 @requirement("config", "cli.json")
@@ -57,6 +63,63 @@ def test_a_key_is_taken_from_standard_input_and_never_shown(home: Path) -> None:
     shown.append(sightline("config", "get", "apiKey"))
     assert KEY not in repr(shown)
     assert shown[-1].out == "set\n"
+
+
+@requirement("settings.hidden")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("apiKey", KEY),
+        ("auxiliary.vision.apiKey", KEY),
+        ("upstreams", json.dumps({"work": {"baseUrl": "https://example.com", "apiKey": KEY}})),
+    ],
+)
+def test_a_key_on_the_command_line_is_taken_with_a_warning(home: Path, name: str, text: str) -> None:
+    ended = sightline("config", "set", name, text)
+    assert ended.code == 0
+    assert KEY in (home / FILE_NAME).read_text("utf-8")
+    assert "history" in ended.err
+    assert f"sightline config set {name} -" in ended.err
+    assert KEY not in ended.err + ended.out
+    assert sightline("config", "set", name, "-", given=text).err == ""
+    assert sightline("config", "set", "apiKey", "").err == ""
+
+
+@requirement("cli.json.refused")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["get", "mood"], "not_found"),
+        (["set", "mode", "sometimes"], "invalid_input"),
+        (["model", "m"], "invalid_input"),
+        (["model", "nowhere/m"], "not_found"),
+        (["forget", "m"], "invalid_input"),
+        (["forget", "deepseek/m"], "not_found"),
+    ],
+)
+def test_a_refusal_is_an_object_where_one_is_asked_for(words: list[str], reason: str) -> None:
+    ended = sightline("config", *words, "--json")
+    assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, reason)
+    assert ended.err == f"sightline: {ended.json['message']}\n"
+
+
+@requirement("recover.listed")
+def test_a_lesson_in_a_record_that_cannot_be_opened_is_not_said_to_be_unknown(home: Path) -> None:
+    (home / "record").mkdir()
+    (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)
+    assert_refused(sightline("config", "forget", "deepseek/m"), "cannot be used")
+
+
+@requirement("cli.plain")
+def test_a_value_is_shown_in_its_lines_and_without_orders_for_the_terminal(home: Path) -> None:
+    (home / FILE_NAME).write_text(json.dumps({"systemPrompt": "one\ntwo \x1b[2J\x9b", "provider": "\ud800"}))
+    assert sightline("config", "get", "systemPrompt").out == "one\ntwo ?[2J?\n"
+    shown = sightline("config", "show")
+    assert "\x1b" not in shown.out
+    ended = sightline("config", "show", "--json")
+    assert ended.json["settings"]["systemPrompt"]["value"] == "one\ntwo \x1b[2J\x9b"
+    assert ended.json["settings"]["provider"]["value"] == "\ud800"
+    assert ended.out.rstrip("\n").isprintable()
 
 
 @requirement("cli.one_line", "cli.exit", "settings.locked")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from sightline.cli.main import main
 from sightline.store import open_record
 from tests.cli.command import assert_refused, sightline
 from tests.look.bad import keep_two_that_begin_alike
@@ -44,7 +47,7 @@ def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: 
     assert_refused(sightline("forget", IMAGE.sha256), "holds no image")
 
 
-@requirement("record.forget", "record.forget.command")
+@requirement("record.forget.all", "record.forget.command")
 def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
     assert sightline("forget", "--all", "--json").json == {"forgotten": "all"}
     assert held(folder) == set()
@@ -55,6 +58,7 @@ def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
     assert sightline("forget", "--all").code == 0
 
 
+@requirement("record.forget.refused")
 def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
     record = open_record(folder)
     keep_two_that_begin_alike(record, record.scope_of(""))
@@ -70,9 +74,72 @@ def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
     assert held(folder) == before
 
 
-def test_a_record_that_cannot_be_written_is_not_said_to_have_forgotten(folder: Path) -> None:
-    (folder / "record.sqlite").write_bytes(b"no database" * 1000)
-    ended = sightline("forget", "--all")
-    assert (ended.code, ended.out) == (1, "")
-    assert "could not be written" in ended.err
+@requirement("record.forget.command")
+def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder: Path) -> None:
+    record = open_record(folder)
+    record.keep_description("theirs", description_of("fox", 3), "v1")
+    record.close()
+    for sha256 in (image_of("fox", 3).sha256, perception_of("cat", 1).pixels.sha256):
+        assert sightline("forget", f"sha256:{sha256[:12]}").out == f"forgotten: sha256:{sha256}\n"
+
+
+@requirement("record.forget.refused", "cli.json.refused")
+@pytest.mark.parametrize("which", [["--all"], [IMAGE.sha256], [IMAGE.sha256[:12]]])
+def test_a_record_that_another_program_holds_is_not_said_to_have_forgotten(
+    folder: Path, which: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    before = held(folder)
+    assert main(["forget", *which, "--json"]) == 1
+    other.close()
+    said = capsys.readouterr()
+    assert json.loads(said.out)["reason"] == "unavailable"
+    assert "could not be written" in said.err
+    assert held(folder) == before
+    record = open_record(folder)
+    assert record.description("theirs", IMAGE.sha256, "ollama/llava", "v1")
+    record.close()
+
+
+def spoilt(folder: Path, how: str) -> None:
+    if how == "newer":
+        database = sqlite3.connect(folder / "record.sqlite")
+        database.execute("PRAGMA user_version = 999")
+        database.close()
+    else:
+        (folder / how).write_bytes(b"neither a database nor a key" * 1000)
+
+
+@requirement("record.forget.refused", "record.forget.all")
+@pytest.mark.parametrize("how", ["newer", "record.sqlite", "scope.key"])
+def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: Path, how: str) -> None:
+    spoilt(folder, how)
+    assert_refused(sightline("forget", IMAGE.sha256), "cannot be used", "forget --all")
     assert held(folder)
+    ended = sightline("forget", "--all", "--json")
+    assert (ended.code, ended.json) == (0, {"forgotten": "all"})
+    assert "removed whole" in ended.err
+    assert not any(b"cat sees 1" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert held(folder) == set()
+    again = sightline("forget", "--all")
+    assert (again.code, again.err) == (0, "")
+
+
+@requirement("record.forget.command", "record.memory")
+def test_with_a_record_in_memory_what_is_on_the_disk_is_forgotten_all_the_same(folder: Path, home: Path) -> None:
+    memory = {"SIGHTLINE_RECORD": "memory"}
+    assert sightline("forget", "--all", env=memory).code == 0
+    assert held(folder) == set()
+    empty = {**memory, "SIGHTLINE_HOME": str(home / "elsewhere")}
+    assert_refused(sightline("forget", "--all", env=empty), "the record is in memory")
+    assert not (home / "elsewhere").exists()
+
+
+@requirement("cli.json.refused")
+def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
+    assert held(folder)
+    ended = sightline("forget", "abc", "--json")
+    assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, "invalid_input")
+    assert ended.err == f"sightline: {ended.json['message']}\n"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ from PIL import Image as Pillow
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
-from tests.cli.command import Ended, assert_refused, sightline
+from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, sightline
 from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.pixels.bitmaps import flag
 from tests.requirements import requirement
@@ -28,11 +32,11 @@ def folder(tmp_path: Path) -> Path:
     return working
 
 
-def view(folder: Path, *words: str) -> Ended:
-    return sightline("view", *words, folder=folder, env={"TMPDIR": str(folder / "temporary")})
+def view(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> Ended:
+    return sightline("view", *words, folder=folder, env={"TMPDIR": str(folder / "temporary")}, command=command)
 
 
-@requirement("view.command", "cli.json")
+@requirement("view.command", "view.command.json", "cli.json")
 def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     size = len(PNG)
@@ -54,7 +58,7 @@ def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
     }
 
 
-@requirement("view.command")
+@requirement("view.command.crop")
 @pytest.mark.parametrize(
     ("form", "box"),
     [("r=bottom-right", [20, 15, 20, 15]), ("n=0,0,0.5,1", [0, 0, 20, 30]), ("p=5,6,7,8", [5, 6, 7, 8])],
@@ -69,7 +73,7 @@ def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, 
     assert found["shown"] == {"width": width, "height": height, "bytes": (folder / "part.png").stat().st_size}
 
 
-@requirement("view.command")
+@requirement("view.command.out", "view.command.force")
 def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "notes.md").write_text("mine")
@@ -85,6 +89,67 @@ def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path
     assert sorted(path.name for path in folder.iterdir()) == ["copy.png", "image.png", "notes.md", "temporary"]
 
 
+@requirement("view.command.force")
+def test_nothing_but_a_regular_file_is_written_over(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    (folder / "victim").write_text("mine")
+    (folder / "link").symlink_to("victim")
+    (folder / "nowhere").symlink_to("absent")
+    os.mkfifo(folder / "pipe")
+    for name in ("link", "nowhere", "pipe", "temporary"):
+        kind = stat.S_IFMT((folder / name).lstat().st_mode)
+        assert_refused(view(folder, "image.png", "--out", name), "is there already")
+        assert_refused(view(folder, "image.png", "--out", name, "--force"), "no regular file")
+        assert stat.S_IFMT((folder / name).lstat().st_mode) == kind
+    assert (folder / "victim").read_text() == "mine"
+    assert not (folder / "absent").exists()
+
+
+@requirement("view.command.force")
+def test_a_file_is_replaced_and_not_written_into(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    (folder / "notes.md").write_text("mine")
+    (folder / "other").hardlink_to(folder / "notes.md")
+    assert view(folder, "image.png", "--out", "notes.md", "--force").code == 0
+    assert ((folder / "notes.md").read_bytes(), (folder / "other").read_text()) == (PNG, "mine")
+
+
+@requirement("view.command.out")
+def test_an_ending_that_claims_another_kind_is_warned_of(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    ended = view(folder, "image.png", "--out", "copy.JPG")
+    assert ended.code == 0
+    assert ended.err == "sightline: warning: copy.JPG is called as image/jpeg is, and holds image/png\n"
+    for name in ("copy.png", "copy"):
+        assert view(folder, "image.png", "--out", name).err == ""
+
+
+@requirement("cli.json.refused")
+def test_a_file_that_cannot_be_written_is_an_object_where_one_is_asked_for(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    for name in ("image.png", "nowhere/copy.png"):
+        ended = view(folder, "image.png", "--out", name, "--json")
+        assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, "not_permitted")
+
+
+@requirement("cli.plain")
+def test_a_name_gives_the_terminal_no_orders(folder: Path) -> None:
+    name = "\x1b]0;owned\x07\x9b2J\n\u202esightline: all is well.png"
+    (folder / name).write_bytes(PNG)
+    ended = view(folder, name)
+    assert ended.code == 0
+    assert [line for line in ended.out.splitlines() if not line.isprintable()] == []
+    assert len(ended.out.splitlines()) == 2
+    named = view(folder, name, "--json")
+    assert named.json["source"] == name
+    assert named.out.rstrip("\n").isprintable()
+    gone = view(folder, f"gone{name}", "--out", f"{name}x")
+    assert gone.code == 1
+    assert gone.err.rstrip("\n").isprintable()
+    taken = view(folder, name, "--out", name)
+    assert taken.err.rstrip("\n").isprintable()
+
+
 @requirement("view.again")
 def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
@@ -92,6 +157,16 @@ def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
     (folder / "image.png").unlink()
     again = view(folder, f"sha256:{SHA[:12]}#crop:0,0,9,9", "--json").json
     assert (again["image"], again["crop"]) == (f"sha256:{SHA}", [0, 0, 9, 9])
+
+
+@requirement("record.trouble")
+def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Path, home: Path) -> None:
+    (home / "record").mkdir()
+    (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)
+    ended = view(folder, f"sha256:{SHA[:12]}")
+    assert (ended.code, ended.out) == (1, "")
+    assert "cannot be used" in ended.err.splitlines()[-1]
+    assert "holds no image" not in ended.err
 
 
 @requirement("record.owner")
@@ -120,9 +195,17 @@ def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, h
 
 @requirement("view.url")
 def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
-    assert_refused(
-        view(folder, "https://example.com/a.png"), "not_permitted", "sightline ask https://example.com/a.png"
-    )
+    assert_refused(view(folder, "https://example.com/a.png"), "not_permitted", "download it and view the file")
+    ended = view(folder, "file:///etc/hostname")
+    assert_refused(ended, "not_permitted", "file:", "plain path")
+    assert "web" not in ended.err
+
+
+@requirement("path.folder")
+def test_a_path_that_ends_as_a_folder_does_means_no_file(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    for name in ("image.png/", "image.png/."):
+        assert_refused(view(folder, name), "invalid_input", "folder")
 
 
 @requirement("cli.exit")
@@ -146,3 +229,14 @@ def test_a_folder_that_the_user_allows_is_read(folder: Path, tmp_path: Path) -> 
     assert_refused(view(folder, path), "not_permitted")
     assert sightline("config", "set", "fsReach", str(tmp_path / "elsewhere")).code == 0
     assert view(folder, path, "--json").json["image"] == f"sha256:{SHA}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")
+@requirement("path.closed")
+def test_a_file_that_nobody_may_read_is_refused_in_one_line(folder: Path) -> None:
+    (folder / "image.png").write_bytes(PNG)
+    for mode, code in ((0o400, 0), (0, 1)):
+        (folder / "image.png").chmod(mode)
+        ended = view(folder, "image.png", command=POWERLESS)
+        assert ended.code == code, ended
+    assert_refused(ended, "not_permitted", "may not be read")

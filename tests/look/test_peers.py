@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import sightline
-from sightline.model.capability import AudioCapability, ImageCapability
+from sightline.model.capability import AudioCapability, ImageCapability, Promise
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from tests.pixels.bitmaps import flag, photo, saved
@@ -28,7 +28,7 @@ READ = ImageCapability(5_242_880, 8000, 524_288, auto_handles_oversized=True, au
 PHOTO = saved(photo(900, 700), "image/jpeg", quality=95)
 
 
-@requirement("capability.read")
+@requirement("capability.read", "capability.fields")
 @pytest.mark.parametrize("wrapped", [True, False])
 @pytest.mark.parametrize(
     "result",
@@ -64,6 +64,7 @@ def test_every_field_is_optional_and_one_that_makes_no_sense_counts_as_not_said(
     assert ImageCapability().as_dict() == {}
 
 
+@requirement("capability.audio")
 def test_what_is_said_of_sound_has_a_duration_instead_of_a_size() -> None:
     said = {"maxBytes": 9, "maxDurationMs": 60_000, "autoHandlesOversized": False}
     places = [{"_meta": {"audioCapability": said}}, {"agentCapabilities": {"_meta": {"audioCapability": said}}}]
@@ -107,7 +108,7 @@ def test_an_image_stays_as_it_is_for_a_peer_that_takes_it_handles_it_or_says_not
     assert (made.mime, made.size.width) == ("image/jpeg", 900)
 
 
-@requirement("capability.fit_for", "capability.base64", "library.fit_for")
+@requirement("capability.fit_for.target", "capability.base64", "library.fit_for")
 @pytest.mark.parametrize(
     ("capability", "most", "edge"),
     [
@@ -136,16 +137,53 @@ def test_the_base64_text_counts_against_the_limit() -> None:
     assert fitted({"maxBytes": len(data) + 100}, data).data is not data
 
 
-@pytest.mark.parametrize("trust", ["verify", "ignore"])
-def test_a_flag_counts_only_where_the_peer_is_trusted(trust: Any) -> None:
-    said = {"maxBytes": 60_000, "autoHandlesOversized": True, "autoHandlesWrongModel": True}
-    assert fitted(said).data is PHOTO
-    assert len(fitted(said, trust=trust).data) <= 45_000
-    assert sightline.may_send(said, PHOTO, sees=False)
-    assert not sightline.may_send(said, sees=False, trust=trust)
+SAID = {"maxBytes": 60_000, "autoHandlesOversized": True, "autoHandlesWrongModel": True}
+OVERSIZED: Promise = "autoHandlesOversized"
+WRONG_MODEL: Promise = "autoHandlesWrongModel"
 
 
-@requirement("capability.may_send")
+@requirement("capability.trust")
+def test_a_peer_that_is_trusted_is_taken_at_its_word() -> None:
+    assert fitted(SAID, trust="trust").data is PHOTO
+    assert sightline.may_send(SAID, PHOTO, sees=False, trust="trust")
+
+
+@requirement("capability.verify")
+def test_of_a_peer_that_is_verified_the_limits_count_and_a_promise_only_once_it_was_seen_kept() -> None:
+    assert len(fitted(SAID, trust="verify").data) <= 45_000
+    assert len(fitted(SAID, trust="verify", verified=[WRONG_MODEL]).data) <= 45_000
+    assert fitted(SAID, trust="verify", verified=[OVERSIZED]).data is PHOTO
+    assert not sightline.may_send(SAID, PHOTO, trust="verify")
+    assert sightline.may_send(SAID, PHOTO, trust="verify", verified=[OVERSIZED])
+    assert not sightline.may_send(SAID, sees=False, trust="verify", verified=[OVERSIZED])
+    assert sightline.may_send(SAID, sees=False, trust="verify", verified=[WRONG_MODEL])
+    unsaid = {"maxBytes": 60_000}
+    assert len(fitted(unsaid, trust="verify", verified=[OVERSIZED]).data) <= 45_000
+
+
+@requirement("capability.ignore")
+def test_what_a_peer_says_that_is_ignored_counts_as_not_said() -> None:
+    for verified in ((), (OVERSIZED, WRONG_MODEL)):
+        assert fitted(SAID, trust="ignore", verified=verified).data is PHOTO
+        assert fitted({"maxDimension": 9}, trust="ignore", verified=verified).data is PHOTO
+        assert sightline.may_send({"maxDimension": 9}, PHOTO, trust="ignore", verified=verified)
+        assert not sightline.may_send(SAID, sees=False, trust="ignore", verified=verified)
+
+
+@requirement("capability.trust", "capability.verify", "capability.ignore")
+@pytest.mark.parametrize(
+    ("trust", "warns"), [("trust", [False, False]), ("verify", [True, True]), ("ignore", [False, True])]
+)
+def test_the_users_setting_says_how_far_a_peer_is_believed(
+    trust: str, warns: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_TRUST_PEER_CAPABILITY", trust)
+    assert [not sightline.may_send(SAID, PHOTO), not sightline.may_send(SAID, sees=False)] == warns
+    assert (fitted(SAID).data is not PHOTO) == (trust == "verify")
+    assert fitted(SAID, trust="trust").data is PHOTO, "what the caller says stands over the setting"
+
+
+@requirement("capability.may_send", "capability.may_send.blind")
 def test_a_client_is_told_whether_to_warn() -> None:
     assert sightline.may_send(None, PHOTO)
     assert sightline.may_send(None, sees=True)
@@ -162,3 +200,21 @@ def test_a_client_is_told_whether_to_warn() -> None:
 def test_what_is_no_image_is_a_refusal() -> None:
     assert isinstance(sightline.fit_for(None, b"not an image"), Refusal)
     assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), Refusal)
+
+
+@pytest.mark.parametrize("image", ["text", None, 7, [b"x"], object()])
+def test_what_is_no_image_is_refused(image: Any) -> None:
+    refusal = sightline.fit_for(None, image)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "invalid_input"
+    if image is not None:
+        assert not sightline.may_send(None, image)
+
+
+@pytest.mark.parametrize("capability", [7, "maxBytes", [1], object()])
+def test_a_capability_that_is_none_is_answered_all_the_same(capability: Any) -> None:
+    data = saved(flag(9, 9), "image/png")
+    assert isinstance(sightline.fit_for(capability, data), (Image, Refusal))
+    assert isinstance(sightline.may_send(capability, data).ok, bool)
+    verified: Any = 7
+    assert isinstance(sightline.fit_for({"autoHandlesOversized": True}, data, verified=verified), (Image, Refusal))

@@ -76,6 +76,7 @@ def test_an_address_that_holds_credentials_is_refused_and_they_are_not_repeated(
     assert aim(url) == Refusal("not_permitted", "the address holds credentials", "give it without them")
 
 
+@requirement("net.port")
 @pytest.mark.parametrize("port", [0, 22, 80, 8443, 65535, 99999])
 def test_another_port_is_refused(port: int) -> None:
     assert isinstance(aim(f"https://example.com:{port}/"), Refusal)

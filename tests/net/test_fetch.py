@@ -64,12 +64,15 @@ async def from_one(script: Script, most: int = 1000, path: str = "/", seconds: f
         return await fetch(at(server, path), most=most, seconds=seconds, resolve=Names(), reach=reach(server))
 
 
+_CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
 def refused(outcome: Fetched | Refusal) -> str:
     assert isinstance(outcome, Refusal)
     return outcome.code
 
 
-@requirement("net.pinned")
+@requirement("net.silent")
 async def test_what_is_at_an_address_is_fetched_with_nothing_said_about_the_user() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
@@ -223,6 +226,44 @@ async def test_an_endless_body_is_left_when_it_is_larger_than_asked_for(head: by
 
 
 @requirement("net.size")
+@pytest.mark.parametrize(
+    ("begun", "more", "code"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"x: %b\r\n", "unavailable"),
+        (b"HTTP/1.1 200 OK\r\nx: ", b"%b", "unavailable"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nlink: %b\r\n\r\n", "unavailable"),
+        (_CHUNKED + b"3\r\nabc\r\n0\r\nx: ", b"%b", "too_large"),
+        (_CHUNKED + b"3\r\nabc\r\n0\r\n", b"x: %b\r\n", "too_large"),
+        (_CHUNKED + b"3;", b"%b", "too_large"),
+        (_CHUNKED, b"1;%b\r\nx\r\n", "too_large"),
+    ],
+    ids=["headers", "a header", "hints", "a trailer", "trailers", "an extension", "extensions"],
+)
+async def test_what_is_endless_beside_the_body_is_left_too(begun: bytes, more: bytes, code: str) -> None:
+    said = 0
+
+    async def script(peer: Peer) -> None:
+        nonlocal said
+        await peer.request()
+        await peer.say(begun)
+        while not peer.reader.at_eof() and said < 8 << 20:
+            await turn()
+            await peer.say(more % bytes(b"a" * 10_000))
+            said += 10_000
+
+    outcome = await from_one(script, most=1 << 20)
+    assert refused(outcome) == code
+    assert said < 4 << 20
+
+
+async def test_a_body_in_many_small_chunks_is_read() -> None:
+    chunks = b"10\r\n%b\r\n" % bytes(16) * 50_000
+    found = await from_one(saying(_CHUNKED + chunks + b"0\r\n\r\n"), most=1 << 20)
+    assert isinstance(found, Fetched)
+    assert found.data == bytes(16 * 50_000)
+
+
+@requirement("net.size")
 async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
     async def script(peer: Peer) -> None:
         await peer.request()
@@ -232,12 +273,20 @@ async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
     assert refused(await from_one(script, most=1000)) == "too_large"
 
 
+@requirement("net.size")
+@pytest.mark.parametrize(("length", "code"), [(32 * 1024 * 1024, "unavailable"), (32 * 1024 * 1024 + 1, "too_large")])
+async def test_the_most_that_is_read_is_32_mebibytes(length: int, code: str) -> None:
+    async with listening(saying(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\ncut" % length), secured=True) as server:
+        assert refused(await fetch(at(server), resolve=Names(), reach=reach(server))) == code
+
+
 async def test_a_body_of_just_the_largest_size_is_read() -> None:
     found = await from_one(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + bytes(1000)), most=1000)
     assert isinstance(found, Fetched)
     assert found.data == bytes(1000)
 
 
+@requirement("net.time")
 @pytest.mark.parametrize(
     "begun",
     [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\npix"],
@@ -255,6 +304,7 @@ async def test_a_server_that_does_not_go_on_is_left(begun: bytes) -> None:
         await server.ended.wait()
 
 
+@requirement("net.time")
 async def test_the_time_counts_over_all_redirects_and_look_ups() -> None:
     async def never(host: str, port: int) -> Sequence[str]:
         await asyncio.Event().wait()
@@ -263,6 +313,7 @@ async def test_the_time_counts_over_all_redirects_and_look_ups() -> None:
     assert refused(await fetch("https://example.com/", seconds=0.05, resolve=never)) == "unavailable"
 
 
+@requirement("net.answers")
 @pytest.mark.parametrize(
     ("said", "code"),
     [
@@ -297,6 +348,7 @@ async def test_a_server_without_tls_is_refused() -> None:
         assert refused(await fetch(at(server), resolve=Names(), reach=reach(server))) == "unavailable"
 
 
+@requirement("net.certificate")
 async def test_the_certificate_must_be_for_the_name_that_was_asked_for() -> None:
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\n"), secured=True) as server:
         outcome = await fetch(f"https://other.test:{server.port}/", resolve=Names(), reach=reach(server))
@@ -334,6 +386,18 @@ async def test_the_next_address_of_a_name_is_tried_when_one_does_not_answer() ->
         both = Reach(both.ports, both.also | {ip_address("127.0.0.3")}, both.trust)
         found = await fetch(at(server), resolve=Names([["127.0.0.3", HERE]]), reach=both)
         assert isinstance(found, Fetched)
+
+
+@pytest.mark.parametrize(("silent", "found"), [(3, True), (4, False)])
+async def test_four_addresses_of_a_name_are_tried_and_no_more(silent: int, found: bool) -> None:
+    """A name may have any number of them, each with a wait of its own."""
+    async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\npixels"), secured=True) as server:
+        others = [f"127.0.0.{number}" for number in range(3, 3 + silent)]
+        known = reach(server)
+        known = Reach(known.ports, known.also | set(map(ip_address, others)), known.trust)
+        outcome = await fetch(at(server), resolve=Names([[*others, HERE]]), reach=known)
+        assert isinstance(outcome, Fetched) == found
+        assert server.connections == found
 
 
 @pytest.mark.parametrize("answer", [[], ["not an address"], [""]])

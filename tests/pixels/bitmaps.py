@@ -66,6 +66,38 @@ def gif_of(frames: int) -> bytes:
     return head + frame * frames + b";"
 
 
+def gif_on(screen: tuple[int, int], place: tuple[int, int], *frames: Image.Image) -> bytes:
+    """A GIF whose frames stand somewhere on a screen of any size, or beyond it."""
+    files = [saved(frame.quantize(16), "image/gif") for frame in frames]
+    starts = [13 + 3 * 2 ** ((file[10] & 7) + 1) for file in files]
+    bodies = []
+    for file, start in zip(files, starts, strict=True):
+        at = file.index(b",", start)
+        table = file[13:start]
+        size = struct.pack("<HHHHB", *place, *struct.unpack_from("<HH", file, at + 5), 0x80 | file[10] & 7)
+        bodies.append(b"," + size + table + file[at + 10 : -1])
+    return b"GIF89a" + struct.pack("<HHBBB", *screen, 0, 0, 0) + b"".join(bodies) + b";"
+
+
+def late_exif(turn: int) -> bytes:
+    """A PNG that says behind its pixels how it has to be turned."""
+    data = saved(flag(64, 32), "image/png")
+    return data[:-12] + chunk(b"eXIf", exif(turn)[6:]) + data[-12:]
+
+
+def data_first(image: Image.Image) -> bytes:
+    """An AVIF whose pixels stand before what describes them."""
+    data = saved(image, "image/avif")
+    head, meta = (int.from_bytes(data[at : at + 4], "big") for at in (0, 32))
+    assert data[4:8] == b"ftyp"
+    assert data[36:40] == b"meta"
+    pixels = data[head + meta :]
+    assert pixels[4:8] == b"mdat"
+    where = struct.pack(">I", head + meta + 8)
+    assert data.count(where) == 1, "the place of the pixels"
+    return data[:head] + pixels + data[head : head + meta].replace(where, struct.pack(">I", head + 8))
+
+
 def icon_of(sides: dict[int, tuple[int, int, int]], kind: str) -> bytes:
     """An icon file with a square of one colour for each side."""
     pictures = [Image.new("RGBA", (side, side), (*colour, 255)) for side, colour in sides.items()]
@@ -80,3 +112,7 @@ def psd_of(image: Image.Image) -> bytes:
     """A Photoshop file without layers: a header, three empty sections, and the channels one after another."""
     head = b"8BPS" + struct.pack(">H6xHIIHH", 1, 3, image.height, image.width, 8, 3)
     return head + bytes(12) + b"\0\0" + b"".join(channel.tobytes() for channel in image.split())
+
+
+# An AVIF in which the name of a box is no text.
+POISON = saved(flag(40, 30), "image/avif", exif=exif(6)).replace(b"irot", b"i\xeeot")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 from pathlib import Path
@@ -23,6 +24,9 @@ TASKS = {
         "lie",
         "stumble",
         "refuse",
+        "murmur",
+        "murmurs",
+        "limits",
     )
 } | {"absent": "tests.pixels.hostile:absent"}
 
@@ -83,3 +87,24 @@ def stumble(data: bytes, arguments: dict[str, Any]) -> Answer:
 
 def refuse(data: bytes, arguments: dict[str, Any]) -> Refusal:
     return Refusal("unsupported_type", "not this one", "send another")
+
+
+def murmur(data: bytes, arguments: dict[str, Any]) -> Answer:
+    """A library that leaves words behind which are no text."""
+    import pyvips
+
+    try:
+        pyvips.Image.heifload_buffer(data).avg()
+    except UnicodeDecodeError:
+        return murmurs(data, arguments)
+    raise AssertionError
+
+
+def murmurs(data: bytes, arguments: dict[str, Any]) -> Answer:
+    from pyvips import ffi, vips_lib
+
+    return {"heard": ffi.string(vips_lib.vips_error_buffer()).decode("latin-1")}, b""
+
+
+def limits(data: bytes, arguments: dict[str, Any]) -> Answer:
+    return {"core": resource.getrlimit(resource.RLIMIT_CORE), "alarm": signal.getitimer(signal.ITIMER_REAL)[0]}, b""

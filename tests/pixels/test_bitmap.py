@@ -16,7 +16,24 @@ from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import MAX_BYTES, MAX_EDGE, check, decode, resized, scaled, within_bounds
-from tests.pixels.bitmaps import BLUE, FORMATS, RED, chunk, exif, flag, gif_of, icon_of, photo, png_of, psd_of, saved
+from tests.pixels.bitmaps import (
+    BLUE,
+    FORMATS,
+    POISON,
+    RED,
+    chunk,
+    data_first,
+    exif,
+    flag,
+    gif_of,
+    gif_on,
+    icon_of,
+    late_exif,
+    photo,
+    png_of,
+    psd_of,
+    saved,
+)
 from tests.requirements import requirement
 
 if TYPE_CHECKING:
@@ -241,6 +258,74 @@ def test_pixels_that_the_header_did_not_promise_are_counted_again() -> None:
     refusal = decode(data, Picture("image/png", Size(5, 5), len(data)))
     assert isinstance(refusal, Refusal)
     assert refusal.code == "too_large"
+
+
+@pytest.mark.parametrize("claimed", [Size(5, 5), Size(12_000, 12_000)])
+def test_pillow_opens_no_picture_that_is_larger_than_its_header_promised(claimed: Size) -> None:
+    data = bytearray(psd_of(flag(5, 5)))
+    data[14:22] = struct.pack(">II", 12_000, 12_000)
+    refusal = decode(bytes(data), Picture("image/vnd.adobe.photoshop", claimed, len(data)))
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "too_large"
+
+
+@requirement("bound.hostile")
+def test_an_error_that_is_no_text_is_a_broken_image_and_is_forgotten() -> None:
+    from pyvips import ffi, vips_lib
+
+    refusal = check(POISON)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "corrupt"
+    assert ffi.string(vips_lib.vips_error_buffer()) == b""
+    assert isinstance(check(saved(flag(5, 5), "image/avif")), Picture)
+
+
+@requirement("fit.upright")
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_png_that_says_how_it_stands_behind_its_pixels_stands_upright(turn: int) -> None:
+    early = decoded(saved(flag(64, 32), "image/png", exif=exif(turn)))
+    late = decoded(late_exif(turn))
+    assert (late.width, late.height) == (early.width, early.height)
+    assert late.write_to_memory() == early.write_to_memory()
+
+
+@requirement("input.bitmaps")
+def test_an_avif_whose_pixels_stand_first_is_the_same_picture() -> None:
+    data = data_first(flag(40, 30))
+    assert check(data) == Picture("image/avif", Size(40, 30), len(data))
+    assert decoded(data).write_to_memory() == decoded(saved(flag(40, 30), "image/avif")).write_to_memory()
+
+
+@pytest.mark.parametrize(
+    ("screen", "place", "frames"),
+    [
+        ((64, 48), (10, 5), [(20, 10)]),
+        ((9, 9), (0, 0), [(20, 10)]),
+        ((9, 9), (4, 2), [(20, 10)]),
+        ((64, 48), (10, 5), [(20, 10), (90, 70)]),
+    ],
+    ids=["inside", "larger", "beyond", "a second one beyond"],
+)
+def test_a_gif_is_its_first_frame_where_it_stands_on_the_screen(
+    screen: tuple[int, int], place: tuple[int, int], frames: list[tuple[int, int]]
+) -> None:
+    data = gif_on(screen, place, *(flag(*size) for size in frames))
+    size = Size(max(screen[0], place[0] + frames[0][0]), max(screen[1], place[1] + frames[0][1]))
+    assert check(data) == Picture("image/gif", size, len(data))
+    image = decoded(data)
+    assert (image.width, image.height) == (size.width, size.height)
+    assert near(pixel(image, place[0] + 2, place[1] + 2)[:3], RED)
+    assert near(pixel(image, place[0] + 18, place[1] + 8)[:3], BLUE)
+    if place != (0, 0):
+        assert pixel(image, 0, 0)[3:] == [0], "nothing is there"
+
+
+@requirement("type.truncated")
+@pytest.mark.parametrize("part", [0.1, 0.25, 0.4, 0.6, 0.9])
+def test_an_animation_is_corrupt_where_its_first_frame_is_not_whole(part: float) -> None:
+    data = gif_on((120, 90), (0, 0), photo(120, 90), photo(120, 90, 1))
+    found = check(data[: int(len(data) * part)])
+    assert isinstance(found, Refusal if part < 0.5 else Picture)
 
 
 @pytest.mark.parametrize("mime", ["image/jpeg", "image/webp"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from PIL import Image, ImageDraw
+from PIL import Image, ImageColor, ImageDraw
 
 from sightline.model.geometry import Box, Map, Size
 from sightline.model.image import Target
@@ -159,3 +160,18 @@ def test_thin_light_strokes_do_not_sink_into_the_dark() -> None:
     plain, glowing = (Sheet.whole(Size(400, 300)).drawn(bitmap(night), 0.4, dark=dark) for dark in (False, True))
     assert glowing.crop(60, 50, 40, 1).max() > plain.crop(60, 50, 40, 1).max() + 10
     assert abs(glowing.getpoint(10, 10)[0] - 0x1E) <= 1
+
+
+@requirement("fit.legible")
+@pytest.mark.parametrize("scale", [0.37, 0.41, 0.9])
+def test_dark_grounds_keep_their_colours_however_close(scale: float) -> None:
+    grounds = ["#000000", "#101418", "#181818", "#1e1e1e", "#252526", "#007acc", "#ffffff"]
+    night = Image.new("RGB", (701, 301))
+    for place, ground in enumerate(grounds):
+        night.paste(ground, (100 * place, 0, 100 * place + 101, 301))
+    sheet = Sheet.whole(Size(701, 301))
+    result = sheet.drawn(bitmap(night), scale, dark=True)
+    assert Size(result.width, result.height) == sheet.size(scale)
+    for place, ground in enumerate(grounds):
+        found = result.getpoint(int((100 * place + 50) * scale), int(150 * scale))
+        assert tuple(found) == ImageColor.getrgb(ground)

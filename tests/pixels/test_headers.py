@@ -5,9 +5,25 @@ from __future__ import annotations
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
 
 from sightline.pixels import headers
-from tests.pixels.bitmaps import chunk, exif, flag, png_of, saved
+from tests.pixels.bitmaps import (
+    BLUE,
+    FORMATS,
+    RED,
+    chunk,
+    data_first,
+    exif,
+    flag,
+    gif_of,
+    gif_on,
+    late_exif,
+    png_of,
+    saved,
+)
 
 MANY = 200_000
 
@@ -18,6 +34,8 @@ MANY = 200_000
         (headers.png, png_of(9, 9)[:33] + chunk(b"teXt", b"") * MANY + saved(flag(9, 9), "image/png")[33:]),
         (headers.jpeg, b"\xff\xd8" + b"\xff\xe0\0\2" * MANY + saved(flag(9, 9), "image/jpeg")[2:]),
         (headers.jpeg, b"\xff\xd8" + b"\xff" * MANY + saved(flag(9, 9), "image/jpeg")[2:]),
+        (headers.gif, gif_of(1)[:19] + b"!\xfe\0" * MANY + gif_of(1)[19:]),
+        (headers.gif, gif_of(1)[:19] + b"!\xfe" + b"\1x" * MANY + b"\0" + gif_of(1)[19:]),
     ],
 )
 def test_a_header_of_endless_pieces_breaks_its_format(reader: object, data: bytes) -> None:
@@ -60,3 +78,64 @@ def test_the_largest_and_deepest_entry_of_an_icon_is_taken() -> None:
 
 def test_an_icon_without_pictures_breaks_its_format() -> None:
     assert headers.ico(b"\0\0\1\0\0\0" + bytes(50)) is None
+
+
+def test_an_orientation_behind_the_pixels_counts_where_all_of_the_file_is_there() -> None:
+    data = late_exif(6)
+    assert headers.png(data) == headers.Header(64, 32, 6)
+    assert headers.png(data[:60]) == headers.Header(64, 32), "no more is asked for than the size takes"
+    many = data[:33] + chunk(b"IDAT", b"") * MANY + data[33:]
+    assert headers.png(many) == headers.Header(64, 32), "it is not searched for for ever"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_what_describes_a_picture_may_stand_behind_it(wide: bool) -> None:
+    data = data_first(flag(40, 30))
+    if wide:
+        length = int.from_bytes(data[32:36], "big")
+        data = data[:32] + struct.pack(">I4sQ", 1, b"mdat", length + 8) + data[40:]
+    assert headers.isobmff(data) == headers.Header(40, 30)
+    for cut in (40, 100, len(data) - 100):
+        with pytest.raises((IndexError, struct.error)):
+            headers.isobmff(data[:cut])
+
+
+@pytest.mark.parametrize(
+    ("screen", "place", "size"),
+    [
+        ((64, 48), (0, 0), (64, 48)),
+        ((64, 48), (10, 5), (64, 48)),
+        ((9, 9), (0, 0), (20, 10)),
+        ((0, 0), (3, 2), (23, 12)),
+    ],
+)
+def test_a_gif_is_as_large_as_its_screen_and_its_first_frame(
+    screen: tuple[int, int], place: tuple[int, int], size: tuple[int, int]
+) -> None:
+    assert headers.gif(gif_on(screen, place, flag(20, 10))) == headers.Header(*size)
+    assert headers.gif(b"GIF89a\1\0\1\0\0\0\0;") is None
+    assert headers.gif(b"GIF89a\1\0\1\0\0\0\0?") is None
+
+
+STILL = [saved(flag(9, 9), mime) for mime in FORMATS]
+MOVING = [
+    saved(flag(9, 9), mime, save_all=True, append_images=[Image.new("RGB", (9, 9), colour) for colour in (RED, BLUE)])
+    for mime in ("image/gif", "image/webp")
+]
+
+
+def test_an_animation_has_a_second_frame() -> None:
+    assert not any(map(headers.animated, [*STILL, gif_of(1), gif_on((9, 9), (0, 0), flag(9, 9)), b""]))
+    assert all(map(headers.animated, [*MOVING, gif_of(2), gif_of(9000)]))
+    one = gif_of(1)
+    assert not headers.animated(one[:-1])
+    assert headers.animated(gif_of(2)[:-8]), "where the second is cut, too"
+    assert headers.animated(one[:-5] + b"\1x" * MANY * 2 + one[-2:]), "nobody counts for ever"
+
+
+@given(st.sampled_from([*STILL, *MOVING, gif_of(3)]), st.data())
+def test_any_file_is_an_animation_or_not(data: bytes, draw: st.DataObject) -> None:
+    broken = bytearray(data[: draw.draw(st.integers(0, len(data)))])
+    for at in draw.draw(st.lists(st.integers(0, max(0, len(broken) - 1)), max_size=6)) if broken else []:
+        broken[at] = draw.draw(st.integers(0, 255))
+    assert headers.animated(bytes(broken)) in (True, False)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+import statistics
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageEnhance
 
+from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
-from sightline.pixels.similar import _COSINES, hash_of, similarity
+from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.similar import _COSINES, _greys, hash_of, perceptual_hash, similarity
 from sightline.pixels.worker import Reply, Workers
 from tests.pixels.bitmaps import FORMATS, exif, png_of, saved
 from tests.requirements import requirement
+
+if TYPE_CHECKING:
+    from pyvips import Image as Bitmap
 
 BITS = st.integers(0, 2**64 - 1)
 
@@ -34,6 +41,15 @@ def scene(seed: int, width: int = 640, height: int = 480) -> Image.Image:
 def hashed(image: Image.Image, mime: str = "image/png", **options: object) -> int:
     found = hash_of(saved(image, mime, **options))
     assert isinstance(found, int)
+    return found
+
+
+def bitmap_of(image: Image.Image) -> Bitmap:
+    data = saved(image, "image/png")
+    picture = within_bounds(data)
+    assert isinstance(picture, Picture)
+    found = decode(data, picture)
+    assert not isinstance(found, Refusal)
     return found
 
 
@@ -87,6 +103,49 @@ def test_the_waves_are_those_of_the_cosine_transform() -> None:
     assert max(range(1, 8), key=lambda wave: abs(strengths[wave])) == 3
     bits = f"{hashed(image):064b}"
     assert (bits[0], bits[3]) == ("1", "1")
+
+
+@requirement("similar.hash")
+@pytest.mark.parametrize(
+    ("size", "inside"),
+    [
+        ((640, 160), (0, 24, 64, 40)),
+        ((160, 640), (24, 0, 40, 64)),
+        ((320, 320), (0, 0, 64, 64)),
+        ((8, 4), (0, 16, 64, 48)),
+    ],
+)
+def test_an_image_stands_in_the_middle_of_sixty_four_greys_each_way(
+    size: tuple[int, int], inside: tuple[int, int, int, int]
+) -> None:
+    """Its shape is kept, and what is left over is black."""
+    rows = _greys(bitmap_of(Image.new("RGB", size, (200, 200, 200))))
+    found = Image.frombytes("L", (64, 64), b"".join(rows))
+    assert (len(rows), {len(row) for row in rows}) == (64, {64})
+    assert found.getbbox() == inside
+    assert found.crop(inside).getextrema() == (200, 200)
+
+
+@requirement("similar.hash")
+@pytest.mark.parametrize("seed", range(3))
+def test_each_bit_is_one_of_the_lowest_waves_against_their_median(seed: int) -> None:
+    """The cosine transform by its definition, in real numbers."""
+    image = bitmap_of(scene(seed, 64, 64).convert("L"))
+    rows = _greys(image)
+    waves = [
+        sum(
+            rows[y][x] * math.cos(math.pi * across * (2 * x + 1) / 128) * math.cos(math.pi * down * (2 * y + 1) / 128)
+            for y in range(64)
+            for x in range(64)
+        )
+        for down in range(8)
+        for across in range(8)
+    ]
+    middle = statistics.median(waves)
+    sure = [at for at, wave in enumerate(waves) if abs(wave - middle) > 5]  # our cosines have twelve bits
+    assert len(sure) > 56
+    bits = f"{perceptual_hash(image):064b}"
+    assert [bits[at] for at in sure] == ["1" if waves[at] > middle else "0" for at in sure]
 
 
 def test_one_colour_and_one_pixel_have_hashes() -> None:

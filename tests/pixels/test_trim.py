@@ -85,6 +85,31 @@ def test_what_is_transparent_is_seen_on_white() -> None:
     assert kept.rows == ((50 - MARGIN, 80 + MARGIN),)
 
 
+@pytest.mark.parametrize("size", [(2300, 1800), (2301, 1799), (3001, 2203), (2501, 8601)], ids=str)
+@pytest.mark.parametrize("shade", [0, 200])
+def test_of_a_large_image_no_ink_is_lost_and_hardly_a_blank_pixel_stays(size: tuple[int, int], shade: int) -> None:
+    image = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(image)
+    draw.line((301, 203, 1700, 203), (255, shade, 255))
+    draw.line((301, 203, 301, 900), (255, 255, shade))
+    draw.line((301, 1400, 1700, 1400), (shade, 255, 255))
+    draw.line((1700, 1000, 1700, 1400), (shade, shade, shade))
+    for kept in (borders(ink(bitmap(image))), bands(ink(bitmap(image)))):
+        for spans, first, last in ((kept.rows, 203, 1400), (kept.columns, 301, 1700)):
+            assert first - MARGIN - 4 <= spans[0][0] <= first
+            assert last < spans[-1][1] <= last + 1 + MARGIN + 4
+    assert borders(ink(bitmap(image))).words() == "blank margins cut off"
+
+
+def test_what_reaches_the_edge_of_a_large_image_stays() -> None:
+    for width, height in ((2300, 1800), (2301, 1799), (3001, 2203)):
+        image = Image.new("RGB", (width, height), "white")
+        ImageDraw.Draw(image).line((900, 700, width, height), "black", 9)
+        found = ink(bitmap(image))
+        assert (len(found.rows), len(found.columns)) == (height, width)
+        assert (borders(found).rows[-1][1], borders(found).columns[-1][1]) == (height, width)
+
+
 def test_what_stays_stands_where_the_map_says() -> None:
     image = sheet((50, 20, 350, 60), (50, 200, 350, 240))
     image.putpixel((60, 205), (255, 0, 0))

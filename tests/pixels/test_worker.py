@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from sightline.model.image import Target
 from sightline.model.refusal import Refusal
+from sightline.pixels.fit import task as fit_arguments
 from sightline.pixels.worker import Limits, Reply, Workers
-from tests.pixels.bitmaps import FORMATS, exif, flag, gif_of, photo, png_of, saved
+from tests.pixels.bitmaps import FORMATS, POISON, exif, flag, gif_of, photo, png_of, saved
 from tests.pixels.hostile import TASKS
 from tests.requirements import requirement
 
@@ -123,7 +125,8 @@ def test_a_bug_in_a_task_is_logged_and_refused(hostile: Workers, task: str, capl
     before = pid_of(hostile)
     assert code_of(hostile.ask(task, b"")) == "corrupt"
     assert "Traceback" in caplog.text
-    assert pid_of(hostile) == before
+    assert has_ended(before), "what it left behind in its libraries would reach the next image"
+    assert pid_of(hostile) != before
 
 
 def test_a_worker_that_somebody_ended_between_two_images_is_replaced() -> None:
@@ -220,6 +223,46 @@ def test_a_worker_does_not_outlive_a_parent_that_is_killed(state: str) -> None:
 def test_a_hostile_file_costs_its_refusal(workers: Workers, data: bytes, code: str) -> None:
     assert code_of(workers.ask("check", data)) == code
     assert isinstance(workers.ask("check", saved(flag(5, 5), "image/png")), Reply)
+
+
+@requirement("bound.hostile")
+@pytest.mark.parametrize("task", ["check", "fit", "hash"])
+def test_an_error_that_is_no_text_does_not_spoil_the_next_image(workers: Workers, task: str) -> None:
+    """libheif repeats the name of a box as it stands in the file, and libvips keeps that until somebody reads it."""
+    arguments = fit_arguments(Target(("image/png",)))
+    for poison in (POISON, POISON):
+        assert code_of(workers.ask(task, poison, arguments)) == "corrupt"
+        for good in (saved(flag(5, 5), "image/png"), saved(flag(40, 30), "image/avif")):
+            assert isinstance(workers.ask(task, good, arguments), Reply)
+
+
+@requirement("bound.hostile")
+def test_what_a_library_has_not_said_yet_is_not_said_about_the_next_image(hostile: Workers) -> None:
+    left, found = hostile.ask("murmur", POISON), hostile.ask("murmurs", b"")
+    assert isinstance(left, Reply)
+    assert isinstance(found, Reply)
+    assert left.facts["heard"]
+    assert found.facts["heard"] == ""
+
+
+@requirement("bound.seconds")
+def test_an_answer_that_comes_at_the_last_moment_is_not_trusted_to_be_the_last_of_its_worker() -> None:
+    """The time was up, and the process is being ended: whoever asks next needs another."""
+    with Workers(TASKS, count=1) as workers:
+        before = pid_of(workers)
+        (worker,) = workers._alive
+        worker._late = True
+        assert isinstance(workers.ask("echo", b""), Reply)
+        assert has_ended(before)
+        assert pid_of(workers) != before
+
+
+def test_a_worker_limits_itself(hostile: Workers) -> None:
+    """In case nobody is left to end it, and that no file holds what was in its memory."""
+    answer = hostile.ask("limits", b"")
+    assert isinstance(answer, Reply)
+    assert answer.facts["core"] == [0, 0]
+    assert 0 < answer.facts["alarm"] <= Limits().seconds + 1
 
 
 @pytest.mark.parametrize("mime", FORMATS)

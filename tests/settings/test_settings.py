@@ -105,6 +105,8 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
         ("models", {"glm": True}),
         ("models", {"glm": {"vision": "no"}}),
         ("models", {"glm": {"video": 1}}),
+        ("models", "[" * 100_000),
+        ("models", '{"glm": {"price": NaN}}'),
         ("tool", "sometimes"),
         ("maxImagesPerCall", 0),
         ("maxImagesPerCall", 21),
@@ -230,6 +232,74 @@ def test_a_file_that_is_a_link_stays_one(home: Path, tmp_path: Path) -> None:
     assert load(env(home)).save("mode", "off") is None
     assert (home / FILE_NAME).is_symlink()
     assert json.loads(real.read_text("utf-8")) == {"mode": "off"}
+
+
+@requirement("settings.whole")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("systemPrompt", "\udcff"), ("models", '{"glm": {"\\ud800": 1}}'), ("models", '{"a": {"x": 1e999}}')],
+)
+def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(home: Path, name: str, text: str) -> None:
+    path = write(home, {"mode": "off"})
+    refusal = load(env(home)).save(name, text)
+    assert refusal is not None
+    assert (refusal.code, refusal.what.split(":")[0]) == ("invalid_input", name)
+    assert json.loads(path.read_text("utf-8")) == {"mode": "off"}
+    assert [each.name for each in home.iterdir()] == [FILE_NAME]
+
+
+@requirement("settings.whole")
+def test_a_setting_is_on_the_disk_before_the_file_has_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(home, {})
+    before, synced, fsync = path.stat().st_ino, list[tuple[int, int]](), os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append((os.fstat(handle).st_ino, path.stat().st_ino))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    assert load(env(home)).save("mode", "off") is None
+    after = path.stat().st_ino
+    assert synced == [(after, before), (home.stat().st_ino, after)]
+
+
+@requirement("settings.together")
+def test_two_who_change_the_settings_at_once_lose_nothing(home: Path) -> None:
+    home.mkdir()
+    code = (
+        "import sys; from sightline.settings import load\n"
+        "for number in range(1, 21): assert load().save(sys.argv[1], str(number)) is None"
+    )
+    names = ("maxImagesPerCall", "cacheSize", "maxImagesPerTurn", "maxToolCallsPerTurn")
+    run_env = {**os.environ, **env(home)}
+    running = [subprocess.Popen([sys.executable, "-c", code, name], env=run_env) for name in names]
+    assert [each.wait() for each in running] == [0] * len(names)
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == dict.fromkeys(names, 20)
+    assert [each.name for each in home.iterdir()] == [FILE_NAME]
+
+
+@requirement("settings.auxiliary")
+@pytest.mark.parametrize("held", [{"retention": {"pasted": "retire"}}, {"retention.pasted": "retire"}])
+def test_a_key_below_another_may_be_nested_too_and_outlives_a_change_of_that(home: Path, held: object) -> None:
+    write(home, held)
+    settings = load(env(home))
+    assert (settings.values["retention"], settings.values["retention.pasted"]) == ("auto", "retire")
+    assert settings.warnings == ()
+    assert settings.save("retention", "off") is None
+    settings = load(env(home))
+    assert (settings.values["retention"], settings.values["retention.pasted"]) == ("off", "retire")
+    assert settings.save("retention.pasted", "keep") is None
+    assert load(env(home)).values["retention.pasted"] == "keep"
+
+
+@requirement("settings.broken_file")
+def test_a_pipe_in_the_files_place_holds_nobody_up(home: Path) -> None:
+    home.mkdir()
+    os.mkfifo(home / FILE_NAME)
+    settings = load(env(home))
+    assert ["no regular file" in warning for warning in settings.warnings] == [True]
+    assert settings.save("mode", "off") is not None
+    assert stat.S_ISFIFO((home / FILE_NAME).stat().st_mode)
 
 
 @requirement("settings.locked")
@@ -538,7 +608,7 @@ def test_folders_that_may_be_read_are_absolute_or_below_home(home: Path, monkeyp
     assert load(env(home)).fs_reach == ()
 
 
-@requirement("settings.rest")
+@requirement("settings.rest", "capability.defaults")
 def test_what_is_said_of_the_image_capability_stands_over_its_defaults(home: Path) -> None:
     assert load(env(home)).image_capability == ImageCapability(5_242_880, 8000, 524_288)
     write(home, {"imageCapability": {"maxBytes": 1_000_000, "autoHandlesOversized": True, "colour": "blue"}})

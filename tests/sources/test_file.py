@@ -195,9 +195,12 @@ def test_it_is_noticed_also_where_the_system_does_not_say_what_was_opened(
 
 @posix
 @requirement("path.opened")
-@pytest.mark.parametrize("other", ["link", "fifo", "nothing"])
+@pytest.mark.parametrize(
+    ("other", "code"),
+    [("link", "not_found"), ("fifo", "not_permitted"), ("folder", "invalid_input"), ("nothing", "not_found")],
+)
 def test_a_file_that_becomes_something_else_before_it_is_opened_is_noticed(
-    other: str, working: Path, policy: Policy, secret: Path, monkeypatch: pytest.MonkeyPatch
+    other: str, code: str, working: Path, policy: Policy, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = working / "image.png"
     path.write_bytes(PIXELS)
@@ -208,12 +211,14 @@ def test_a_file_that_becomes_something_else_before_it_is_opened_is_noticed(
             path.symlink_to(secret)
         elif other == "fifo":
             os.mkfifo(path)
+        elif other == "folder":
+            path.mkdir()
 
     before_opening(monkeypatch, swap)
-    assert isinstance(read("image.png", policy), Refusal)
+    assert refused(read("image.png", policy)) == code
 
 
-@requirement("path.states")
+@requirement("path.absent")
 def test_a_file_that_is_not_there_is_not_found(working: Path, policy: Policy) -> None:
     (working / "image.png").write_bytes(PIXELS)
     assert refused(read("absent.png", policy)) == "not_found"
@@ -222,20 +227,20 @@ def test_a_file_that_is_not_there_is_not_found(working: Path, policy: Policy) ->
     assert refused(read("x" * 300, policy)) == "not_found"
 
 
-@requirement("path.states")
+@requirement("path.same_words")
 def test_what_may_not_be_read_is_refused_in_the_same_words_whether_it_is_there_or_not(
     policy: Policy, secret: Path
 ) -> None:
     assert read(str(secret), policy) == read(str(secret.with_name("absent.png")), policy)
 
 
-@requirement("path.states")
+@requirement("path.none")
 @pytest.mark.parametrize("path", ["", " ", "\n", "a\0b.png", "\0", "\ud800", "x" * 5000, "a/" * 3000])
 def test_what_is_no_path_is_invalid_input(path: str, policy: Policy) -> None:
     assert refused(read(path, policy)) == "invalid_input"
 
 
-@requirement("path.states")
+@requirement("path.folder")
 def test_a_folder_is_refused(working: Path, policy: Policy) -> None:
     (working / "folder.png").mkdir()
     assert refused(read("folder.png", policy)) == "invalid_input"
@@ -243,14 +248,14 @@ def test_a_folder_is_refused(working: Path, policy: Policy) -> None:
 
 
 @posix
-@requirement("path.states")
+@requirement("path.special")
 def test_a_fifo_that_nobody_writes_does_not_hold_anybody_up(working: Path, policy: Policy) -> None:
     os.mkfifo(working / "image.png")
     assert refused(read("image.png", policy)) == "not_permitted"
 
 
 @posix
-@requirement("path.states")
+@requirement("path.special")
 def test_a_socket_is_refused(policy: Policy) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/image.png")  # its path has to be short
@@ -258,7 +263,7 @@ def test_a_socket_is_refused(policy: Policy) -> None:
 
 
 @posix
-@requirement("path.states")
+@requirement("path.special")
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/random", "/dev/tty"])
 def test_a_device_is_refused(device: str, policy: Policy) -> None:
     assert refused(read(device, policy)) == "not_permitted"
@@ -273,7 +278,7 @@ def test_a_file_that_does_not_know_its_own_size_is_refused() -> None:
 
 
 @posix
-@requirement("path.states")
+@requirement("path.closed")
 @pytest.mark.parametrize("closed", ["file", "folder"])
 def test_a_file_without_permission_is_not_permitted(closed: str) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
@@ -292,14 +297,14 @@ def test_a_file_without_permission_is_not_permitted(closed: str) -> None:
         folder.chmod(0o755)
 
 
-@requirement("path.states")
+@requirement("path.empty")
 def test_an_empty_file_is_corrupt_unless_emptiness_is_welcome(working: Path, policy: Policy) -> None:
     (working / "empty.png").touch()
     assert refused(read("empty.png", policy)) == "corrupt"
     assert read("empty.png", policy, least=0) == File(b"", (working / "empty.png").resolve(), "empty.png")
 
 
-@requirement("path.states")
+@requirement("path.too_large")
 def test_a_file_over_the_limit_is_too_large_and_one_at_the_limit_is_read(working: Path, policy: Policy) -> None:
     (working / "image.png").write_bytes(bytes(1000))
     assert isinstance(read("image.png", policy, most=1000), File)
@@ -311,7 +316,7 @@ def test_a_file_over_the_limit_is_too_large_and_one_at_the_limit_is_read(working
     assert (outcome.code, outcome.what) == ("too_large", "the file is larger than 64 MiB")
 
 
-@requirement("path.states")
+@requirement("path.changing")
 @pytest.mark.parametrize("change", ["grows", "shrinks", "is written over"])
 def test_a_file_that_changes_while_it_is_read_is_refused(
     change: str, working: Path, policy: Policy, monkeypatch: pytest.MonkeyPatch
@@ -361,6 +366,7 @@ def test_no_descriptor_is_left_open(working: Path, policy: Policy) -> None:
     assert after == before
 
 
+@requirement("path.states")
 @given(st.text() | st.text("./\\~a\0\ud800", max_size=40) | st.text().map("/".__add__))
 def test_any_text_is_answered_with_a_refusal_or_a_file(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -31,6 +31,8 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
     "a slash escaped": lambda data: base64.b64encode(data).replace(b"/", rb"\/"),
     "a plus escaped": lambda data: base64.b64encode(data).replace(b"+", rb"\u002B"),
     "folded and escaped": lambda data: json.dumps(folded(base64.b64encode(data)).decode())[1:-1].encode(),
+    "a data URL": lambda data: b"data:image/png;base64," + base64.b64encode(data),
+    "a data URL of an odd spelling": lambda data: rb"DATA:image\/png;name=a b;Base64," + base64.b64encode(data),
     "too much padding": lambda data: base64.b64encode(data) + b"==",
 }
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -58,7 +60,19 @@ def test_any_text_is_decoded_as_the_standard_library_would_or_refused(text: byte
 
 @requirement("body.base64")
 @pytest.mark.parametrize(
-    "text", [b"A", b"AAAAA", b"AA=A", b"=AAA", b"AA*A", b"\xff\xfe\x00", b"data:image/png;base64,AAAA", b"\\"]
+    "text",
+    [
+        b"A",
+        b"AAAAA",
+        b"AA=A",
+        b"=AAA",
+        b"AA*A",
+        b"\xff\xfe\x00",
+        b"data:image/png,AAAA",
+        b"data:;base64,A",
+        b"data:AAAA",
+        b"\\",
+    ],
 )
 def test_what_is_no_base64_is_refused_with_a_remedy(text: bytes) -> None:
     found = decode(text)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
 from sightline.sources.reference import Address, Named, Stored, only, parse
+from tests.requirements import requirement
 
 SHA = "0123456789abcdef" * 4
 
 
+@requirement("reference.sha", "reference.prefix", "reference.crop", "reference.path")
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -37,6 +39,7 @@ def test_a_reference_is_read_as_it_was_meant(text: str, meant: object) -> None:
     assert parse(text) == meant
 
 
+@requirement("reference.none")
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,6 +74,7 @@ def test_a_whole_hash_is_known_to_be_one() -> None:
     assert not Stored(SHA[:63]).exact
 
 
+@requirement("reference.prefix")
 def test_a_prefix_means_an_image_only_when_it_fits_just_one() -> None:
     prefix, other = Stored(SHA[:12]), SHA[:63] + "0"
     assert only(prefix, [SHA]) == SHA

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import time
 from pathlib import Path
 
 from sightline.model.ports import Record
@@ -144,6 +145,44 @@ def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
     for path in (nameless, abandoned, fresh):
         path.write_bytes(b"half")
     os.utime(abandoned, (0, 0))
-    open_record(tmp_path).close()
+    open_record(tmp_path, now=lambda: time.time() + 7200).close()
     assert not nameless.exists()
     assert {path.name for path in folder.iterdir()} == {image_of("cat", 0).sha256, "fresh.part"}
+
+
+@requirement("record.crash_debris")
+def test_what_lies_there_is_gone_through_once_an_hour_and_not_with_every_command(tmp_path: Path) -> None:
+    clock = Clock()
+    open_record(tmp_path, now=clock).close()
+    nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
+    nameless.parent.mkdir(parents=True)
+    nameless.write_bytes(b"half")
+    for hours, there in ((0.9, True), (0.2, False)):
+        clock.days += hours / 24
+        open_record(tmp_path, now=clock).close()
+        assert nameless.exists() is there
+
+
+def test_a_clock_that_was_put_back_does_not_keep_the_record_from_being_swept(tmp_path: Path) -> None:
+    clock = Clock()
+    open_record(tmp_path, now=clock).close()
+    nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
+    nameless.parent.mkdir(parents=True)
+    nameless.write_bytes(b"half")
+    clock.days -= 50
+    open_record(tmp_path, now=clock).close()
+    assert not nameless.exists()
+
+
+@requirement("record.forget.traces")
+def test_nothing_of_what_has_gone_with_its_days_is_left_on_the_disk(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_description("scope", description_of("cat", 1), "v1")
+    record.keep_description("scope", description_of("dog", 2), "v1")
+    assert record.forget(image_of("dog", 2).sha256) == 1
+    record.close()
+    assert b"cat sees 1" in (tmp_path / "record.sqlite").read_bytes()
+    clock.days += 31
+    open_record(tmp_path, days=30, now=clock).close()
+    assert b"cat sees 1" not in (tmp_path / "record.sqlite").read_bytes()

@@ -6,8 +6,11 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from sightline.model.perception import Perception, perception_id
 from sightline.model.ports import Record
+from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
 from tests.requirements import requirement
@@ -109,13 +112,13 @@ def test_an_image_is_forgotten_with_everything_that_was_said_and_shown_of_it(rec
     assert record.image("mine", IMAGE.sha256) == IMAGE
 
 
-@requirement("record.forget")
+@requirement("record.forget.all")
 def test_all_images_are_forgotten_and_consents_stay(record: Record) -> None:
     record.consent("openai", given=True)
     record.keep_image("mine", IMAGE)
     record.keep_perception("yours", perception_of("dog", 2))
     record.keep_description("yours", description_of("fox", 3), "v1")
-    assert record.forget(None) > 0
+    assert record.forget(None) == 4
     assert record.image("mine", IMAGE.sha256) is None
     assert record.perception("yours", perception_of("dog", 2).id) is None
     assert record.description("yours", image_of("fox", 3).sha256, "ollama/llava", "v1") is None
@@ -123,7 +126,7 @@ def test_all_images_are_forgotten_and_consents_stay(record: Record) -> None:
     assert record.forget(None) == 0
 
 
-@requirement("record.forget")
+@requirement("record.forget.traces")
 def test_nothing_of_what_is_forgotten_is_left_on_the_disk(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     record.keep_image("scope", IMAGE)
@@ -140,6 +143,56 @@ def test_nothing_of_what_is_forgotten_is_left_on_the_disk(tmp_path: Path) -> Non
     assert left() == []
     assert blobs_in(tmp_path) == set()
     record.close()
+
+
+@requirement("record.forget.refused")
+def test_what_another_program_keeps_in_the_log_by_reading_is_not_said_to_be_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
+    record = open_record(tmp_path)
+    record.keep_description("scope", description_of("cat", 1), "v1")
+    reader = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM descriptions").fetchall()
+    for chosen in (IMAGE.sha256, None):
+        refusal = record.forget(chosen)
+        assert isinstance(refusal, Refusal)
+        assert "another program reads it" in refusal.what
+        assert any(b"cat sees 1" in path.read_bytes() for path in tmp_path.glob("record.sqlite*"))
+    reader.close()
+    assert record.forget(None) == 0
+    assert not any(b"cat sees 1" in path.read_bytes() for path in tmp_path.glob("record.sqlite*"))
+    record.close()
+
+
+@requirement("record.forget.refused")
+def test_a_record_that_cannot_be_written_does_not_say_that_it_has_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
+    record = open_record(tmp_path)
+    record.keep_image("scope", IMAGE)
+    other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert isinstance(record.forget(IMAGE.sha256), Refusal)
+    other.close()
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+    record.close()
+
+
+@requirement("record.forget.command")
+def test_what_is_to_be_forgotten_is_found_by_a_prefix_wherever_it_is_named(record: Record) -> None:
+    record.keep_image("mine", IMAGE)
+    record.keep_description("yours", description_of("fox", 3), "v1")
+    record.keep_perception("theirs", perception_of("dog", 2))
+    view = perception_of("dog", 2)
+    for sha256 in (IMAGE.sha256, image_of("fox", 3).sha256, view.image, view.pixels.sha256):
+        assert record.remembered(sha256[:12]) == (sha256,)
+    assert record.remembered("0" * 12) == ()
+    every = record.remembered("")
+    assert isinstance(every, tuple)
+    assert len(every) == 2
 
 
 @requirement("record.lru", "record.bytes")

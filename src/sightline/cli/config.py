@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 
-from sightline.cli.memory import learnt, opened
+from sightline.cli.memory import kept, learnt, opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -68,8 +68,9 @@ def _show(settings: Settings, *, as_json: bool) -> int:
 
 def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
     yield f"settings file: {settings.file}"
+    width = max(len(key.name) for key in KEYS)
     for key in KEYS:
-        yield f"  {key.name:<18} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
+        yield f"  {key.name:<{width}} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
     yield "learnt about models:" if lessons else "learnt about models: nothing"
     for lesson in lessons:
         assert isinstance(lesson, dict)
@@ -79,15 +80,17 @@ def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
 def _get(settings: Settings, name: str, *, as_json: bool) -> int:
     key = find(name)
     if isinstance(key, Refusal):
-        return refused(key)
+        return refused(key, as_json=as_json)
     value, source = settings.shown(name), settings.sources[name]
-    return answer({"key": name, "value": value, "source": source}, [_text(value)], as_json=as_json)
+    return answer({"key": name, "value": value, "source": source}, _text(value).split("\n"), as_json=as_json)
 
 
 def _set(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     value = sys.stdin.readline().strip() if text == "-" else text
+    if value is text and settings.is_secret(name, text):
+        warn([f"the key may stand in your shell's history now; `sightline config set {name} -` reads standard input"])
     if refusal := settings.save(name, value):
-        return refused(refusal)
+        return refused(refusal, as_json=as_json)
     shown = load(settings.environment).shown(name)
     found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
     return answer(found, [f"{name} is {_text(shown)} in {settings.file}"], as_json=as_json)
@@ -99,14 +102,16 @@ def _model(settings: Settings, name: str, *, as_json: bool) -> int:
 
     split = _split(name)
     if isinstance(split, Refusal):
-        return refused(split)
+        return refused(split, as_json=as_json)
     found = compose.directory(settings)
     if isinstance(found, Refusal):
-        return refused(found)
+        return refused(found, as_json=as_json)
     upstream = found.named.get(split[0])
     if upstream is None:
         known = ", ".join(sorted(found.named))
-        return refused(Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}"))
+        return refused(
+            Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}"), as_json=as_json
+        )
     with opened(settings) as record:
         seen = {wire.name: compose.profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
     said: dict[str, Json] = {
@@ -129,12 +134,16 @@ def _split(name: str) -> tuple[str, str] | Refusal:
 def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
     split = _split(name)
     if isinstance(split, Refusal):
-        return refused(split)
+        return refused(split, as_json=as_json)
     upstream, model = split
-    with opened(settings) as record:
-        known = record.forget_lesson(upstream, model)
+    with kept(settings) as record:
+        known = record if isinstance(record, Refusal) else record.forget_lesson(upstream, model)
+    if isinstance(known, Refusal):
+        return refused(known, as_json=as_json)
     if not known:
-        return refused(Refusal("not_found", f"nothing was learnt about {name}", "config show lists it"))
+        return refused(
+            Refusal("not_found", f"nothing was learnt about {name}", "config show lists it"), as_json=as_json
+        )
     return answer({"forgotten": name}, [f"forgotten: {name}"], as_json=as_json)
 
 

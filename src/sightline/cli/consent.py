@@ -34,16 +34,20 @@ def run(args: Namespace) -> int:
         return _list(settings, as_json=args.json)
     provider = _provider(settings, args.provider or "")
     if isinstance(provider, Refusal):
-        return refused(provider)
+        return refused(provider, as_json=args.json)
     if settings.record != "disk":
-        return refused(Refusal("unavailable", "the record is in memory", "sightline config set record disk"))
+        return refused(
+            Refusal("unavailable", "the record is in memory", "sightline config set record disk"), as_json=args.json
+        )
     given = args.action == "yes"
     with opened(settings) as record:
         record.consent(provider, given)
     with opened(settings) as record:  # again, because a record that cannot be used is held in memory
         noted = record.consents().get(provider) is given
     if not noted:
-        return refused(Refusal("unavailable", f"the record in {settings.folder} could not be written"))
+        return refused(
+            Refusal("unavailable", f"the record in {settings.folder} could not be written"), as_json=args.json
+        )
     found: dict[str, Json] = {"provider": provider, "consent": given}
     return answer(found, [_sentence(provider, given=given)], as_json=args.json)
 

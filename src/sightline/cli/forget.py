@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from sightline.cli.memory import opened
+from sightline.cli.memory import kept
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
@@ -24,17 +24,37 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     settings = load()
     warn(settings.warnings)
-    with opened(settings) as record:
-        chosen = None if args.all else _chosen(record, args.sha)
-        if isinstance(chosen, Refusal):
-            return refused(chosen)
-        count = record.forget(chosen)
-    if _left(settings, chosen):
-        return refused(Refusal("unavailable", f"the record in {settings.folder} could not be written"))
+    with kept(settings) as record:
+        gone = _without(record, settings, whole=args.all) if isinstance(record, Refusal) else _forgotten(record, args)
+    if isinstance(gone, Refusal):
+        return refused(gone, as_json=args.json)
+    said = gone or "every image, and all that was said of it"
+    return answer({"forgotten": gone or "all"}, [f"forgotten: {said}"], as_json=args.json)
+
+
+def _forgotten(record: Record, args: Namespace) -> str | Refusal:
+    """What was forgotten, by its name; empty: all."""
+    chosen = None if args.all else _chosen(record, args.sha)
+    if isinstance(chosen, Refusal):
+        return chosen
+    count = record.forget(chosen)
+    if isinstance(count, Refusal):
+        return count
     if chosen and not count:
-        return refused(Refusal("not_found", f"the record holds no image sha256:{chosen}"))
-    said = f"forgotten: sha256:{chosen}" if chosen else "forgotten: every image, and all that was said of it"
-    return answer({"forgotten": f"sha256:{chosen}" if chosen else "all"}, [said], as_json=args.json)
+        return Refusal("not_found", f"the record holds no image sha256:{chosen}")
+    return f"sha256:{chosen}" if chosen else ""
+
+
+def _without(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refusal:
+    """A record that nobody can open any more is removed, where all of it is to be forgotten."""
+    from sightline.store import remove
+
+    if not whole or trouble.code != "corrupt":
+        return trouble
+    refusal = remove(settings.folder)
+    if refusal is None:
+        warn([f"{trouble.what}; it is removed whole, with consents and what was learnt"])
+    return refusal or ""
 
 
 def _chosen(record: Record, text: str) -> str | Refusal:
@@ -48,12 +68,5 @@ def _chosen(record: Record, text: str) -> str | Refusal:
         return Refusal("invalid_input", f"{text!r:.100} names no image", "write sha256: and its digits")
     if asked.exact:
         return asked.sha256
-    return reference.only(asked, record.images_by_prefix(None, asked.sha256))
-
-
-def _left(settings: Settings, sha256: str | None) -> bool:
-    """Whether bytes are still on the disk: a record that cannot be used is held in memory, and forgets nothing."""
-    return any(
-        path.is_file() and not path.name.endswith(".part")
-        for path in settings.folder.glob(f"blobs/??/??/{sha256 or '*'}")
-    )
+    found = record.remembered(asked.sha256)
+    return found if isinstance(found, Refusal) else reference.only(asked, found)

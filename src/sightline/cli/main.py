@@ -7,11 +7,14 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
-from typing import cast
 
 from sightline import __version__
-from sightline.cli.verb import Verb, say
+
+TYPE_CHECKING = False  # as in the package itself: `--help` loads nothing that it does not show
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from sightline.cli.verb import Verb
 
 VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
@@ -41,12 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as fault:
         import logging
 
+        from sightline.cli.verb import say
+
         logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=True)
         say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
         return 1
 
 
 def _run(argv: list[str]) -> int:
+    from typing import cast
+
     name = _top().parse_known_args(argv[:1])[0].verb
     summary, load = VERBS[name]
     verb = cast("Verb", load())

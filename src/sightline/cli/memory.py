@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Limits
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import Settings
 
@@ -20,6 +21,22 @@ def opened(settings: Settings) -> Iterator[Record]:
         yield record
     finally:
         record.close()
+
+
+@contextmanager
+def kept(settings: Settings) -> Iterator[Record | Refusal]:
+    """The record on the disk itself, for who promises that something is done to it."""
+    from sightline.store import open_on_disk
+
+    if settings.record == "memory" and not settings.folder.is_dir():
+        yield Refusal("unavailable", "the record is in memory", "what it holds goes with the process that holds it")
+        return
+    record = open_on_disk(settings.folder)
+    try:
+        yield record
+    finally:
+        if not isinstance(record, Refusal):
+            record.close()
 
 
 def bytes_in(settings: Settings) -> int:

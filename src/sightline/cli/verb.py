@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:  # it would bring the whole model along, and `--help` needs none of it
@@ -26,15 +27,17 @@ class Verb(Protocol):
         ...
 
 
-def refused(refusal: Refusal) -> int:
-    """One line that says what and what to do about it."""
+def refused(refusal: Refusal, *, as_json: bool = False) -> int:
+    """One line that says what and what to do about it; and the same as an object, where one was asked for."""
+    if as_json:
+        show({"ok": False, "reason": refusal.code, "message": str(refusal)})
     say(str(refusal))
     return 1
 
 
 def say(line: str) -> None:
     """To the person, on stderr: stdout is for what was asked."""
-    print(f"sightline: {' '.join(line.split())}", file=sys.stderr, flush=True)
+    print(f"sightline: {plain(' '.join(line.split()))}", file=sys.stderr, flush=True)
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -45,11 +48,17 @@ def warn(warnings: Iterable[str]) -> None:
 def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> int:
     """What was asked, as one JSON object or as lines."""
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        show(found)
     else:
         for line in text:
-            print(line)
+            print(plain(line))
     return 0
+
+
+def show(found: Mapping[str, Json]) -> None:
+    """One JSON object in one line. What a terminal cannot print is escaped, as JSON does it."""
+    text = json.dumps(found, ensure_ascii=False)
+    print("".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text))
 
 
 def add_json(parser: ArgumentParser) -> None:

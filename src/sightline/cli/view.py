@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+import stat
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import add_json, answer, refused, say, warn
+from sightline.cli.verb import add_json, answer, refused, say, show, warn
+from sightline.disk import write_whole
 from sightline.model.refusal import Refusal
 from sightline.settings import load
 
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
   sightline view sha256:0f343b0931126a20f133d67c --crop n=0.5,0,0.5,0.25 --json"""
+
+
+_ENDINGS = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+}  # which claim what a file holds
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -36,16 +46,16 @@ def run(args: Namespace) -> int:
 
     settings = load()
     warn(settings.warnings)
-    if args.out and not args.force and os.path.lexists(args.out):
-        return refused(_taken(args.out))
     seen = view(args.ref, crop=args.crop, page=args.page, at=args.at, through=door(settings))
     if isinstance(seen, Refused):
         if args.json:
-            print(json.dumps(seen.as_dict(), ensure_ascii=False))
+            show(seen.as_dict())
         say(f"{seen.reason}: {seen.message}")
         return 1
     if args.out and (refusal := _write(args.out, seen.pixels.data, force=args.force)):
-        return refused(refusal)
+        return refused(refusal, as_json=args.json)
+    if args.out and (claimed := _ENDINGS.get(args.out.suffix.lower(), seen.pixels.mime)) != seen.pixels.mime:
+        warn([f"{args.out} is called as {claimed} is, and holds {seen.pixels.mime}"])
     return answer(seen.as_dict(), _lines(seen, args.out), as_json=args.json)
 
 
@@ -62,20 +72,17 @@ def _lines(seen: View, out: Path | None) -> Iterator[str]:
 
 
 def _write(path: Path, data: bytes, *, force: bool) -> Refusal | None:
-    """All of it or nothing."""
-    part = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    """All of it or nothing, and nothing in the place of a device, a pipe, a folder or a link."""
     try:
-        try:
-            part.write_bytes(data)
-            if not force:
-                path.open("xb").close()  # the name is ours now, or was somebody's
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        if force and os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+            return Refusal("not_permitted", f"{path} cannot be written: it is no regular file", "give another --out")
+        write_whole(path, data, mode=0o666, fresh=not force)
     except FileExistsError:
         return _taken(path)
     except OSError as trouble:
         return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}", "give another --out")
+    except ValueError:
+        return Refusal("invalid_input", "that is no path of a file", "give another --out")
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from sightline.engine.eyes import Eyes
@@ -35,6 +36,8 @@ _NOBODY = Refusal(
     "the user can start a vision model on this machine (for example `ollama pull qwen3-vl`), or name one with "
     "`sightline config set provider` and `sightline config set modelId`",
 )
+
+_NOT_KEPT = "(The image itself could not be kept: nothing is to be found under its sha256.)"
 
 
 class Looks:
@@ -85,11 +88,12 @@ class Looks:
         if key in self._failed:
             return self._failed[key][1]
         # Bytes are stored before a reference to them is emitted.
-        await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
+        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
         failure = _NOBODY
         for seer in seers:
             outcome = seer if isinstance(seer, Refusal) else await self._one(seer, image)
             if isinstance(outcome, Description):
+                outcome = outcome if kept else replace(outcome, text=f"{outcome.text}\n\n{_NOT_KEPT}")
                 await asyncio.to_thread(self._record.keep_description, visitor.scope, outcome, self._options.prompt)
                 return outcome
             failure = outcome

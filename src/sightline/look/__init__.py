@@ -14,7 +14,7 @@ from sightline.look.both import Both
 from sightline.look.crops import CropLike
 from sightline.look.doors import Door, door
 from sightline.look.peers import Sending
-from sightline.look.results import Edited, Refused, Result, Text, View
+from sightline.look.results import FAULT, Edited, Refused, Result, Text, View, promised
 from sightline.model.scene import Json
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
 
 
 @Both
+@promised(Refused.of(FAULT))
 def view(
     path: str | PurePath,
     *,
@@ -51,26 +52,35 @@ def view(
 
 
 @Both
+@promised(Refused.of(FAULT))
 def recall(result: dict[str, Json], *, through: Door | None = None) -> View | Refused:
     """A view that was given before, by its result alone."""
     return views.recall(through or door(), result)
 
 
 @Both
+@promised(Refused.of(FAULT))
 def read_file(
-    path: str | PurePath, *, first: int = 1, lines: int = text.MOST_LINES, through: Door | None = None
+    path: str | PurePath,
+    *,
+    first: int = 1,
+    lines: int = text.MOST_LINES,
+    character: int = 1,
+    through: Door | None = None,
 ) -> Text | Refused:
     """Read a text file, and get the token that an edit of it needs."""
-    return text.read_file(through or door(), _text(path), first=first, lines=lines)
+    return text.read_file(through or door(), _text(path), first=first, lines=lines, character=character)
 
 
 @Both
+@promised(Refused.of(FAULT))
 def edit_file(path: str | PurePath, old: str, new: str, token: str, *, through: Door | None = None) -> Edited | Refused:
     """Replace a text that stands once in a file that was read as it is now."""
     return text.edit_file(through or door(), _text(path), old, new, token)
 
 
 @Both
+@promised(Refused.of(FAULT))
 def call(name: str, arguments: Mapping[str, Any], *, through: Door | None = None) -> Result:
     """Call a tool by its name, as a model does."""
     return offered.call(through or door(), name, arguments)
@@ -86,5 +96,5 @@ def _text(path: object) -> object:
     return str(path) if isinstance(path, PurePath) else path
 
 
-fit_for = Both(peers.fit_for)
-may_send = peers.may_send
+fit_for = Both(promised(FAULT)(peers.fit_for))
+may_send = promised(Sending(ok=False, warning=str(FAULT)))(peers.may_send)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from functools import update_wrapper
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,3 +22,9 @@ class Both(Generic[P, T]):
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(self._core, *args, **kwargs)
+
+
+def waited(work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of what can only be awaited. In a thread of its own: a loop may run in this one already."""
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(asyncio.run, work).result()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sightline.look.part import TASK
 from sightline.model.image import Target
@@ -15,6 +17,9 @@ from sightline.pixels.worker import TASKS, Workers
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for
 from sightline.store import open_record
+
+if TYPE_CHECKING:
+    from sightline.sources.web import Grant
 
 NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
 AS_IT_IS = 8 * 1024 * 1024  # bytes of a bitmap that is shown untouched
@@ -31,6 +36,7 @@ class Door:
     target: Target = ANYONE  # of whoever will look at the pixels
     toolset: frozenset[str] = frozenset({"vision"})
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
+    network: Grant | None = None  # the host's grant to view what is at a web address
 
     @property
     def reach(self) -> str | None:
@@ -38,19 +44,38 @@ class Door:
         return None if self.owner else self.scope
 
 
-def door(settings: Settings | None = None) -> Door:
-    """The user's own: settings, record, and the folder in which this process works now."""
+def door(settings: Settings | None = None, *, network: bool = False) -> Door:
+    """The user's own: settings, record, and the folder in which this process works now.
+
+    With `network` the host grants a view what is at a public https address. No setting and no caller of a tool can.
+    """
     known = settings or load()
     record = _opened(known.folder, known.record)
-    temporary = Path(tempfile.gettempdir())
-    policy = policy_for(_working() or temporary, temporary, known.fs_reach, None)
-    return Door(record, record.scope_of(""), policy, workers(), toolset=known.toolset, owner=True)
+    working, temporary = _working(), _temporary()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
+    asked, own = home if home in known.fs_reach else None, (known.file, known.folder)
+    policy = policy_for(working, temporary, known.fs_reach, asked, closed=own)
+    scope, grant = record.scope_of(""), _granted() if network else None
+    return Door(record, scope, policy, workers(), toolset=known.toolset, owner=True, network=grant)
+
+
+def _granted() -> Grant:
+    from sightline.sources.web import Grant
+
+    return Grant()
 
 
 def _working() -> Path | None:
     try:
         return Path.cwd()
     except OSError:  # somebody has removed it
+        return None
+
+
+def _temporary() -> Path | None:
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError:  # there is none that can be written
         return None
 
 

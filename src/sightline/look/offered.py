@@ -25,19 +25,22 @@ class Tool:
     capabilities: tuple[str, ...]  # over the file that `path` names
     most_characters: int  # of its words; pixels stand beside them
     run: Callable[..., Result]
+    with_network: str = ""  # more words where the host grants the network; without any, it is of no use to the tool
 
-    def as_dict(self) -> dict[str, Json]:
+    def as_dict(self, *, network: bool) -> dict[str, Json]:
         schema: dict[str, Json] = {
             "type": "object",
             "properties": dict(self.properties),
             "required": list(self.required),
             "additionalProperties": False,
         }
+        more = self.with_network if network else ""
+        capabilities = (*self.capabilities, "network") if more else self.capabilities
         return {
             "name": self.name,
-            "description": self.description,
+            "description": self.description + more,
             "parameters": schema,
-            "capabilities": {capability: {"argument": "path"} for capability in self.capabilities},
+            "capabilities": {capability: {"argument": "path"} for capability in capabilities},
             "toolset": TOOLSET,
             "maxResultChars": self.most_characters,
             "outputIsUntrusted": True,
@@ -89,6 +92,7 @@ TOOLS: tuple[Tool, ...] = (
         ("read",),
         8_000,
         view,
+        " The image at a public https address is seen by that address.",
     ),
     Tool(
         "read_file",
@@ -98,6 +102,7 @@ TOOLS: tuple[Tool, ...] = (
             "path": _text("The path of a text file."),
             "first": _whole("The line to begin with; 1 if left out."),
             "lines": _whole("How many lines to read; 2000 if left out."),
+            "character": _whole("The character of that line to begin with, where a result named one to go on with."),
         },
         ("path",),
         ("read",),
@@ -124,12 +129,12 @@ TOOLS: tuple[Tool, ...] = (
 
 def tools(door: Door) -> list[dict[str, Json]]:
     """Those that the setting `toolset` offers, by their own name or by that of their set."""
-    return [tool.as_dict() for tool in _offered(door).values()]
+    return [tool.as_dict(network=door.network is not None) for tool in _offered(door).values()]
 
 
-def call(door: Door, name: str, arguments: object) -> Result:
+def call(door: Door, name: object, arguments: object) -> Result:
     """A call as a model makes it. What is not offered cannot be called."""
-    tool = _offered(door).get(name)
+    tool = _offered(door).get(name) if isinstance(name, str) else None
     if tool is None:
         return Refused("not_permitted", f"there is no tool {name!r:.60} here")
     if not isinstance(arguments, Mapping):

@@ -10,7 +10,7 @@ from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import decode, within_bounds
 from sightline.pixels.crop import cut
-from sightline.pixels.fit import fit_task
+from sightline.pixels.fit import answer, fit_bitmap, target_of
 
 TASK = {"part": "sightline.look.part:part_task"}
 
@@ -27,8 +27,8 @@ def part_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], b
     piece = box if isinstance(box, Refusal) else cut(whole, box)
     if isinstance(box, Refusal) or isinstance(piece, Refusal):
         return piece
-    made = fit_task(piece.pngsave_buffer(compression=1, keep="none"), arguments)
+    made = fit_bitmap(piece, target_of(arguments))
     if isinstance(made, Refusal):
         return made
-    facts, files = made
+    facts, files = answer(made)
     return {**facts, "whole": [whole.width, whole.height], "box": [box.x, box.y, box.width, box.height]}, files

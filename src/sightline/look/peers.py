@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sightline.look.doors import workers
-from sightline.model.capability import ImageCapability, Trust, image_capability
+from sightline.model.capability import ImageCapability, Promise, Trust, image_capability
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.probe import probe
+from sightline.settings import load
 
 _FORMATS = ("image/png", "image/jpeg", "image/webp")
 CapabilityLike = ImageCapability | Mapping[str, Any] | None
@@ -29,12 +30,18 @@ class Sending:
         return self.ok
 
 
-def fit_for(capability: CapabilityLike, image: bytes, *, trust: Trust = "trust") -> Image | Refusal:
-    """The image as the peer takes it: untouched wherever that will do."""
+def fit_for(
+    capability: CapabilityLike, image: bytes, *, trust: Trust | None = None, verified: Collection[Promise] = ()
+) -> Image | Refusal:
+    """The image as the peer takes it: untouched wherever that will do.
+
+    `trust` is how far the peer is believed, the setting `trustPeerCapability` where it is left out; `verified` names
+    the promises that the caller has seen it keep.
+    """
     picture = _picture(image)
     if isinstance(picture, Refusal):
         return picture
-    known = _known(capability, trust)
+    known = _known(capability, trust, verified)
     if known.auto_handles_oversized or known.admits(picture):
         return Image(hashlib.sha256(image).hexdigest(), picture.mime, picture.size, image, picture.turned)
     goal = Target(_FORMATS, _most_encoded(known), known.max_dimension, plain=True)
@@ -43,10 +50,15 @@ def fit_for(capability: CapabilityLike, image: bytes, *, trust: Trust = "trust")
 
 
 def may_send(
-    capability: CapabilityLike, image: bytes | None = None, *, sees: bool | None = None, trust: Trust = "trust"
+    capability: CapabilityLike,
+    image: bytes | None = None,
+    *,
+    sees: bool | None = None,
+    trust: Trust | None = None,
+    verified: Collection[Promise] = (),
 ) -> Sending:
     """`sees` is what the client knows of the agent's model; None: nothing, and then it is not warned of."""
-    known = _known(capability, trust)
+    known = _known(capability, trust, verified)
     if sees is False and not known.auto_handles_wrong_model:
         return Sending(ok=False, warning="the model does not see images, and the agent does not describe them for it")
     if image is None or known.auto_handles_oversized:
@@ -59,9 +71,9 @@ def may_send(
     return Sending(ok=False, warning=f"the agent does not take an image of {picture.size} and {picture.bytes:,} bytes")
 
 
-def _known(capability: CapabilityLike, trust: Trust) -> ImageCapability:
+def _known(capability: CapabilityLike, trust: Trust | None, verified: Collection[Promise]) -> ImageCapability:
     said = capability if isinstance(capability, ImageCapability) else image_capability(capability or {})
-    return said if trust == "trust" else said.without_flags()
+    return said.believed(trust or load().trust_peer_capability, verified)
 
 
 def _most_encoded(known: ImageCapability) -> int | None:
@@ -71,7 +83,9 @@ def _most_encoded(known: ImageCapability) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _picture(image: bytes) -> Picture | Refusal:
+def _picture(image: object) -> Picture | Refusal:
+    if not isinstance(image, bytes):
+        return Refusal("invalid_input", "the image is not given as bytes", "give the bytes of a file")
     found = probe(image, len(image))
     assert found is not None, "a whole file always has an answer"
     return found

@@ -11,17 +11,19 @@ from typing import Literal, ParamSpec, TypeVar, get_args
 
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image
-from sightline.model.refusal import Refusal
+from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
 
 _log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
+F = TypeVar("F")
 
 Reason = Literal[
     "invalid_input", "not_found", "unsupported_type", "too_large", "not_permitted", "corrupt", "render_unavailable"
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
+_OURS: dict[Code, Reason] = {"no_consent": "not_permitted"}  # the others: nobody here could look
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,9 @@ class Refused:
 
     @staticmethod
     def of(refusal: Refusal) -> Refused:
-        """What could not be done for a reason of ours counts as an image that could not be read."""
-        known: Reason = next((reason for reason in REASONS if reason == refusal.code), "corrupt")
-        return Refused(known, str(refusal))
+        """What could not be done for a reason of ours is never blamed on the file."""
+        known = next((reason for reason in REASONS if reason == refusal.code), None)
+        return Refused(known or _OURS.get(refusal.code, "render_unavailable"), str(refusal))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,12 @@ class Text:
     lines: int  # in all
     bytes: int  # of the whole file
     token: str
+    character: int | None = None  # of the line to go on with, where one line alone was too long
 
     def as_dict(self) -> dict[str, Json]:
         place: dict[str, Json] = {"first": self.first, "last": self.last, "lines": self.lines, "bytes": self.bytes}
+        if self.character is not None:
+            place["character"] = self.character
         return {"ok": True, "source": self.source, "text": self.text, **place, "token": self.token}
 
     def content(self) -> list[Json]:
@@ -107,18 +112,24 @@ class Edited:
 Result = View | Text | Edited | Refused
 
 
-def promised(core: Callable[P, T]) -> Callable[P, T | Refused]:
-    """The caller was promised a result, whatever a source or a library does."""
+def promised(instead: F) -> Callable[[Callable[P, T]], Callable[P, T | F]]:
+    """The caller was promised a result, whatever a source, a setting or a library does."""
 
-    @functools.wraps(core)
-    def kept(*args: P.args, **kwargs: P.kwargs) -> T | Refused:
-        try:
-            return core(*args, **kwargs)
-        except Exception:  # noqa: BLE001, the outermost edge of the library
-            _log.warning("a fault of Sightline's own", exc_info=True)
-            return Refused("corrupt", "the source could not be looked at (give it in another format)")
+    def promise(core: Callable[P, T]) -> Callable[P, T | F]:
+        @functools.wraps(core)
+        def kept(*args: P.args, **kwargs: P.kwargs) -> T | F:
+            try:
+                return core(*args, **kwargs)
+            except Exception:  # noqa: BLE001, the outermost edge of the library
+                _log.warning("a fault of Sightline's own", exc_info=True)
+                return instead
 
-    return kept
+        return kept
+
+    return promise
+
+
+FAULT = Refusal("unavailable", "Sightline itself failed over it", "give it in another format")
 
 
 def written(result: dict[str, Json]) -> str:

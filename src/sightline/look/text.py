@@ -11,55 +11,70 @@ import hmac
 import json
 import os
 import re
-import secrets
-import stat
 from pathlib import Path
 from typing import TypeGuard
 
+from sightline.look.asked import named, reference_of
 from sightline.look.doors import Door
-from sightline.look.results import Edited, Refused, Text, promised
+from sightline.look.results import Edited, Refused, Text
 from sightline.model.refusal import Refusal
 from sightline.pixels.kinds import kind_of
 from sightline.sources import file as files
-from sightline.sources import reference
 from sightline.sources.file import File
+from sightline.sources.held import STALE, written_back
 from sightline.sources.reference import Named
 
 LARGEST = 8 * 1024 * 1024  # bytes of a text that is read or edited
 MOST_CHARACTERS = 24_000  # of the text in one result, so that all of it stays within maxResultChars
 MOST_LINES = 2000
 _OPENING = 4096
-_ESCAPED = 6  # characters that one character may take in JSON
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_STALE = Refusal("not_permitted", "the file was not read as it is now", "call read_file, then edit with its token")
 
 
-@promised
-def read_file(door: Door, path: object, *, first: object = 1, lines: object = MOST_LINES) -> Text | Refused:
-    if not (_whole(first) and _whole(lines)):
-        return Refused("invalid_input", "first and lines are whole numbers from 1")
+def read_file(
+    door: Door, path: object, *, first: object = 1, lines: object = MOST_LINES, character: object = 1
+) -> Text | Refused:
+    if not (_whole(first) and _whole(lines) and _whole(character)):
+        return Refused("invalid_input", "first, lines and character are whole numbers from 1")
     found = _text(door, path)
     if isinstance(found, Refusal):
         return Refused.of(found)
     file, text = found
     every = _LINES.findall(text)
-    words = _clipped(every[first - 1 : first - 1 + min(lines, MOST_LINES)])
-    last = first - 1 + len(_LINES.findall(words))
-    return Text(_source(path), words, first, last, len(every), len(file.data), _token(door, file.path, file.data))
+    asked = every[first - 1 : first - 1 + min(lines, MOST_LINES)]
+    if asked:
+        asked[0] = asked[0][character - 1 :]
+    shown = _clipped(asked)
+    words, last = "".join(shown), first - 1 + len(shown)
+    cut = shown[:1] != asked[:1]  # only the first can be: of the others there is all or nothing
+    token = _token(door, file.path, file.data)
+    more = character + len(words) if cut else None
+    return Text(named(path), words, first, last, len(every), len(file.data), token, more)
 
 
-def _clipped(lines: list[str]) -> str:
-    """As many whole lines as a result has room for, written as JSON; of a line that is longer, its beginning."""
+def _clipped(lines: list[str]) -> list[str]:
+    """As many whole lines as a result has room for, written as JSON; of a first one that is longer, its beginning."""
     room, shown = MOST_CHARACTERS, list[str]()
     for line in lines:
-        room -= len(json.dumps(line, ensure_ascii=False))
+        room -= _written(line)
         if room < 0:
             break
         shown.append(line)
-    return "".join(shown) if shown or not lines else lines[0][: MOST_CHARACTERS // _ESCAPED]
+    return shown if shown or not lines else [_beginning(lines[0])]
 
 
-@promised
+def _beginning(line: str) -> str:
+    piece = line[:MOST_CHARACTERS]
+    while (size := _written(piece)) > MOST_CHARACTERS:
+        piece = piece[: len(piece) * MOST_CHARACTERS // size]
+    return piece
+
+
+def _written(text: str) -> int:
+    """The length in JSON."""
+    return len(json.dumps(text, ensure_ascii=False))
+
+
 def edit_file(door: Door, path: object, old: object, new: object, token: object) -> Edited | Refused:
     if not (isinstance(old, str) and isinstance(new, str) and isinstance(token, str)):
         return Refused("invalid_input", "old, new and token are texts")
@@ -68,20 +83,30 @@ def edit_file(door: Door, path: object, old: object, new: object, token: object)
         return Refused.of(found)
     file, text = found
     if not hmac.compare_digest(token.encode("utf-8", "replace"), _token(door, file.path, file.data).encode()):
-        return Refused.of(_STALE)
-    if old == new or text.count(old) != 1 or (not old and text):
-        times = "is the same" if old == new else f"stands there {text.count(old) if old else 'any number of'} times"
-        return Refused("invalid_input", f"old {times} (give a text that stands there once, and what it becomes)")
+        return Refused.of(STALE)
+    if wrong := _unclear(text, old, new):
+        return Refused("invalid_input", f"old {wrong} (give a text that stands there once, and what it becomes)")
     try:
-        data = text.replace(old, new).encode()
+        data = text.replace(old, new, 1).encode()
     except UnicodeEncodeError:
         return Refused("invalid_input", "new is not text that can be written")
-    refusal = _write(door, path, file, data)
-    return Refused.of(refusal) if refusal else Edited(_source(path), len(data))
+    refusal = written_back(file, data, door.policy)
+    return Refused.of(refusal) if refusal else Edited(named(path), len(data))
+
+
+def _unclear(text: str, old: str, new: str) -> str:
+    """Why it cannot be told which words to replace; two that share letters are two."""
+    if old == new:
+        return "is the same as new"
+    at = text.find(old)
+    if at < 0:
+        return "does not stand there"
+    again = bool(text) if not old else text.find(old, at + 1) >= 0
+    return "stands there more than once" if again else ""
 
 
 def _text(door: Door, path: object) -> tuple[File, str] | Refusal:
-    asked = reference.parse(path) if isinstance(path, str) else Refusal("invalid_input", "the path is not text")
+    asked = reference_of(path)
     if isinstance(asked, Refusal):
         return asked
     if not isinstance(asked, Named):
@@ -105,32 +130,5 @@ def _token(door: Door, path: Path, data: bytes) -> str:
     return door.record.scope_of(f"read\0{door.scope}\0{os.fspath(path)!r}\0{hashlib.sha256(data).hexdigest()}")
 
 
-def _write(door: Door, path: object, file: File, data: bytes) -> Refusal | None:
-    """All of it or nothing, and nothing over a file that has changed since."""
-    part = file.path.with_name(f".{file.path.name[:100]}.{secrets.token_hex(8)}")
-    try:
-        mode = stat.S_IMODE(file.path.stat().st_mode)
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        try:
-            with os.fdopen(handle, "wb") as written:
-                written.write(data)
-                written.flush()
-                os.fsync(written.fileno())
-            part.chmod(mode)
-            again = files.read(str(path), door.policy, LARGEST, least=0)
-            if isinstance(again, Refusal) or (again.path, again.data) != (file.path, file.data):
-                return _STALE
-            part.replace(file.path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as trouble:
-        return Refusal("not_permitted", f"the file cannot be written: {trouble.strerror}", "check who may write it")
-    return None
-
-
 def _whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _source(path: object) -> str:
-    return str(path).encode("utf-8", "backslashreplace").decode()

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import cast
 
+from sightline.look.asked import named, reference_of
+from sightline.look.both import waited
 from sightline.look.crops import crop_of, written_crop
 from sightline.look.doors import AS_IT_IS, Door
-from sightline.look.results import Refused, View, promised, written
+from sightline.look.results import Refused, View, written
 from sightline.model.crop import Crop, Pixels
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture, base64_length
@@ -20,6 +22,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.bitmap import within_bounds
 from sightline.pixels.fit import fitted, task
+from sightline.pixels.headers import animated
 from sightline.pixels.kinds import Kind, kind_of
 from sightline.sources import file as files
 from sightline.sources import reference
@@ -30,6 +33,8 @@ _BITMAP_NAMES = frozenset(
     ".png .apng .jpg .jpeg .jpe .jfif .webp .gif .avif .heic .heif .tif .tiff .bmp .dib .ico .psd .jxl .jp2".split()
 )
 _RENDERED = frozenset({"vector", "document", "text", "video"})
+_FIRST_FRAME = "the first frame of an animation"
+_NOT_KEPT = "not kept: the record cannot be written, and this sha256 will not be found there"
 _NO_PLACE = Refusal("invalid_input", "an image has one page and no moments", "leave page and at out")
 
 
@@ -43,14 +48,12 @@ class Found:
     crop: Crop | None = None
 
 
-@promised
 def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
     found = _asked(door, path, crop, page, at)
     seen = found if isinstance(found, Refusal) else _seen(door, found)
     return Refused.of(seen) if isinstance(seen, Refusal) else seen
 
 
-@promised
 def recall(door: Door, result: dict[str, Json]) -> View | Refused:
     """A view that was given before, by its result alone: the same pixels, however the source has changed."""
     try:
@@ -88,36 +91,39 @@ def _one_crop(found: Found, wanted: Crop | None) -> Found | Refusal:
 
 
 def _found(door: Door, path: object) -> Found | Refusal:
-    if not isinstance(path, str):
-        return Refusal("invalid_input", "the path is not text", "give the path of an image")
-    asked = reference.parse(path)
+    asked = reference_of(path)
     match asked:
         case Stored():
-            return _stored(door, asked, path)
+            return _stored(door, asked, named(path))
         case Named(path=name):
             file = files.read(name, door.policy)
-            return file if isinstance(file, Refusal) else Found(file.data, _plain(path), file.name)
+            return file if isinstance(file, Refusal) else Found(file.data, named(path), file.name)
         case Address(url=url):
-            return Refusal("not_permitted", "a web address is not viewed", f"sightline ask {url:.200}")
+            return _fetched(door, url)
         case Refusal():
             return asked
 
 
-def _stored(door: Door, asked: Stored, path: str) -> Found | Refusal:
+def _fetched(door: Door, url: str) -> Found | Refusal:
+    """From the web, where the host grants it. A server that does not answer has nothing there, as far as we know."""
+    from sightline.sources import web
+
+    page = waited(web.read(url, door.network))
+    if isinstance(page, Refusal):
+        return replace(page, code="not_found") if page.code == "unavailable" else page
+    return Found(page.data, named(url), page.name)
+
+
+def _stored(door: Door, asked: Stored, source: str) -> Found | Refusal:
     sha256 = reference.only(asked, door.record.images_by_prefix(door.reach, asked.sha256))
     if isinstance(sha256, Refusal):
-        return sha256
+        return door.record.trouble() or sha256  # where nothing can be read, nobody knows what is there
     kept = door.record.image(door.reach, sha256)
     if kept is None:
         return Refusal("not_found", "the record has lost that image", "view its source again")
     box = asked.crop
     crop = Pixels(box.x, box.y, box.width, box.height) if box else None
-    return Found(kept.data, _plain(path), crop=crop)
-
-
-def _plain(path: str) -> str:
-    """As it can be written in JSON, also where it holds bytes that are no text."""
-    return path.encode("utf-8", "backslashreplace").decode()
+    return Found(kept.data, source, crop=crop)
 
 
 def _no_bitmap(name: str, kind: Kind) -> Refusal:
@@ -141,9 +147,10 @@ def _seen(door: Door, found: Found) -> View | Refusal:
     sha256 = hashlib.sha256(found.data).hexdigest()
     pixels = shown.image or Image(sha256, picture.mime, shown.whole, found.data)
     seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
-    door.record.keep_image(door.scope, Image(sha256, picture.mime, shown.whole, found.data, picture.turned))
-    door.record.keep_perception(door.scope, Perception(written(seen.as_dict()), sha256, pixels, seen.words))
-    return seen
+    source = Image(sha256, picture.mime, shown.whole, found.data, picture.turned)
+    view = Perception(written(seen.as_dict()), sha256, pixels, seen.words)
+    kept = door.record.keep_image(door.scope, source) and door.record.keep_perception(door.scope, view)
+    return seen if kept else replace(seen, words=_together(seen.words, _NOT_KEPT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +163,8 @@ class Shown:
 
 def _shown(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
     """The very bytes wherever they will do; else the most legible that the target takes."""
-    light = picture.bytes <= AS_IT_IS and not picture.turned
+    moving = animated(found.data)
+    light = picture.bytes <= AS_IT_IS and not picture.turned and not moving
     untouched = light and door.target.admits(picture, base64_length(picture.bytes))
     if found.crop is None and untouched:
         answer = door.workers.ask("check", found.data)
@@ -169,9 +177,14 @@ def _shown(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
     if isinstance(answer, Refusal):
         return answer
     (part,) = fitted(answer.facts, answer.data).parts
+    words = _together(_FIRST_FRAME if moving else "", part.words)
     if found.crop is None:
-        return Shown(part.map.source, part.image, words=part.words)
-    return Shown(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), part.words)
+        return Shown(part.map.source, part.image, words=words)
+    return Shown(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), words)
+
+
+def _together(*words: str) -> str:
+    return ", ".join(filter(None, words))
 
 
 def _again(kept: Perception) -> View:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
 from sightline.model.image import Picture, base64_length
 from sightline.model.scene import Json
 
 Trust = Literal["trust", "verify", "ignore"]
+Promise = Literal["autoHandlesOversized", "autoHandlesWrongModel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,13 @@ class ImageCapability:
         """As it is advertised: what is not said is left out."""
         return _written(FIELDS, asdict(self))
 
-    def without_flags(self) -> ImageCapability:
-        """For who does not take a peer's word for what it does by itself."""
-        return ImageCapability(self.max_bytes, self.max_dimension, self.downsample_target_bytes)
+    def believed(self, trust: Trust, verified: Collection[Promise] = ()) -> ImageCapability:
+        """All of it, its limits with the promises that were seen to be kept, or nothing: peers say what is not so."""
+        if trust == "trust":
+            return self
+        if trust == "ignore":
+            return ImageCapability()
+        return replace(self, **{FIELDS[promise]: None for promise in PROMISES if promise not in verified})
 
     def admits(self, picture: Picture) -> bool:
         """Within every limit that is said; the base64 text is what some peers count against maxBytes."""
@@ -55,6 +60,7 @@ FIELDS: Mapping[str, str] = {
     "autoHandlesOversized": "auto_handles_oversized",
     "autoHandlesWrongModel": "auto_handles_wrong_model",
 }
+PROMISES: tuple[Promise, ...] = get_args(Promise)
 AUDIO_FIELDS: Mapping[str, str] = {
     "maxBytes": "max_bytes",
     "maxDurationMs": "max_duration_ms",

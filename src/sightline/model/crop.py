@@ -71,7 +71,7 @@ def resolve(crop: Crop, size: Size) -> Box | Refusal:
             sides = (crop.x, crop.y, crop.width, crop.height)
             if not all(map(math.isfinite, sides)):
                 return _EMPTY
-            box = _clamped(round(crop.x), round(crop.y), round(crop.x) + round(crop.width),
+            box = _between(round(crop.x), round(crop.y), round(crop.x) + round(crop.width),
                            round(crop.y) + round(crop.height), size)  # fmt: skip
         case _:
             assert_never(crop)
@@ -84,19 +84,14 @@ _EMPTY = Refusal("invalid_input", "the crop holds no pixel of the image", "give 
 def _corners(sides: tuple[float, float, float, float], size: Size) -> Box:
     """Corners are rounded, not widths: two halves of an image then share no pixel and miss none."""
     x, y, width, height = sides
-    return _clamped(
-        round(x * size.width),
-        round(y * size.height),
-        round((x + width) * size.width),
-        round((y + height) * size.height),
-        size,
-    )
+    return _between(x * size.width, y * size.height, (x + width) * size.width, (y + height) * size.height, size)
 
 
-def _clamped(left: int, top: int, right: int, bottom: int, size: Size) -> Box:
-    left, right = max(0, min(left, size.width)), max(0, min(right, size.width))
-    top, bottom = max(0, min(top, size.height)), max(0, min(bottom, size.height))
-    return Box(left, top, right - left, bottom - top)
+def _between(left: float, top: float, right: float, bottom: float, size: Size) -> Box:
+    """The whole pixels between two corners, clamped first: a product may be infinite, and that cannot be rounded."""
+    x, x2 = (round(max(0, min(side, size.width))) for side in (left, right))
+    y, y2 = (round(max(0, min(side, size.height))) for side in (top, bottom))
+    return Box(x, y, x2 - x, y2 - y)
 
 
 def parse(text: str) -> Crop | Refusal:
@@ -108,10 +103,12 @@ def parse(text: str) -> Crop | Refusal:
         try:
             x, y, width, height = (float(number) for number in rest.split(","))
         except ValueError:
-            return Refusal("invalid_input", f"{text!r} does not hold four numbers", f"write {form}=X,Y,WIDTH,HEIGHT")
+            return Refusal(
+                "invalid_input", f"{text!r:.60} does not hold four numbers", f"write {form}=X,Y,WIDTH,HEIGHT"
+            )
         return Normalized(x, y, width, height) if form == "n" else Pixels(x, y, width, height)
-    return Refusal("invalid_input", f"{text!r} is no crop", "write r=NAME, n=X,Y,W,H or p=X,Y,W,H")
+    return Refusal("invalid_input", f"{text!r:.60} is no crop", "write r=NAME, n=X,Y,W,H or p=X,Y,W,H")
 
 
 def _unknown(name: str) -> Refusal:
-    return Refusal("invalid_input", f"there is no region {name!r}", f"one of {', '.join(REGIONS)}")
+    return Refusal("invalid_input", f"there is no region {name!r:.60}", f"one of {', '.join(REGIONS)}")

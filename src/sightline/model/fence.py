@@ -25,3 +25,8 @@ def one_line(text: str) -> str:
 def attribute(text: str) -> str:
     """The value of an attribute, in double quotes."""
     return _unprintable.sub(" ", text).translate(_ESCAPES).strip()
+
+
+def plain(text: str) -> str:
+    """One line for a terminal, which obeys what it cannot print."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -47,8 +47,8 @@ class Seer(Protocol):
 class Record(Protocol):
     """The durable memory. Every row belongs to a scope; nothing is read across scopes."""
 
-    def keep_image(self, scope: str, image: Image) -> None:
-        """Store the bytes; on return they survive a crash."""
+    def keep_image(self, scope: str, image: Image) -> bool:
+        """Store the bytes; True: they survive a crash. False: they are not kept, and nobody may be referred to them."""
         ...
 
     def image(self, scope: str | None, sha256: str) -> Image | None:
@@ -59,8 +59,8 @@ class Record(Protocol):
         """The sha256 of every image that begins so, in order; two are enough to show that a prefix is not unique."""
         ...
 
-    def keep_perception(self, scope: str, perception: Perception) -> None:
-        """Store a view with its pixels; on return both survive a crash."""
+    def keep_perception(self, scope: str, perception: Perception) -> bool:
+        """Store a view with its pixels; True: both survive a crash."""
         ...
 
     def perception(self, scope: str, perception_id: str) -> Perception | None: ...
@@ -77,11 +77,19 @@ class Record(Protocol):
 
     def forget_lesson(self, upstream: str, model: str) -> bool: ...
 
-    def forget(self, sha256: str | None) -> int:
+    def remembered(self, prefix: str) -> Sequence[str] | Refusal:
+        """The sha256 of all that begins so and of which anything is kept, in any scope; two will do."""
+        ...
+
+    def forget(self, sha256: str | None) -> int | Refusal:
         """Remove an image, or with None every image, and all that was said and shown of it, in every scope.
 
-        Returns how many images and views of parts that were.
+        Returns how many images and views of parts that were; a refusal where anything of it may still be there.
         """
+        ...
+
+    def trouble(self) -> Refusal | None:
+        """Why what was kept cannot be read: then it is not known what is there and what is not."""
         ...
 
     def consent(self, provider: str, given: bool) -> None: ...

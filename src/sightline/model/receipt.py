@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
+from sightline.model.fence import plain
 from sightline.model.scene import Scene
 
 
@@ -18,10 +19,8 @@ class Receipt:
 
     def __str__(self) -> str:
         shown = [f"{self.kept} shown as sent"] if self.kept else []
-        said = f"{self.model} at {self.upstream}: " + "; ".join([*shown, *self.lines, *self.notes])
-        return "".join(
-            c if c.isprintable() else "?" for c in said
-        )  # it goes to a terminal, and names come from outside
+        # Names come from outside, and it goes to a terminal.
+        return plain(f"{self.model} at {self.upstream}: " + "; ".join([*shown, *self.lines, *self.notes]))
 
 
 def of(scene: Scene, upstream: str, notes: tuple[str, ...] = ()) -> Receipt:

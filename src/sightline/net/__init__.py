@@ -169,11 +169,21 @@ class _Answer:
         self.headers: dict[bytes, bytes] = {}
         self.body = bytearray()
         self.whole = False
+        self.heard = 0  # bytes, of whatever kind
         self.parser = httptools.HttpResponseParser(self)
 
     @property
     def framed(self) -> bool:
         return b"content-length" in self.headers or b"transfer-encoding" in self.headers
+
+    def feed(self, piece: bytes) -> None:
+        self.heard += len(piece)
+        self.parser.feed_data(piece)
+
+    def exceeds(self, most: int) -> bool:
+        """Larger than asked for, or more of it beside its body (trailers, extensions of chunks) than can be meant."""
+        beside = self.heard - len(self.body)
+        return len(self.body) > most or (not self.whole and beside > _LARGEST_HEAD + len(self.body))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.status:  # what comes behind the body is nothing to us
@@ -196,19 +206,18 @@ class _Answer:
 
 
 async def _answer(reader: asyncio.StreamReader, target: Target, most: int) -> Fetched | str | Refusal:
-    answer, heard = _Answer(), 0
+    answer = _Answer()
     while not answer.status:
         piece = await reader.read(_PIECE)
-        heard += len(piece)
-        if not piece or heard > _LARGEST_HEAD:
+        if not piece or answer.heard + len(piece) > _LARGEST_HEAD:
             return Refusal("unavailable", f"{target.authority} did not answer in HTTP")
-        answer.parser.feed_data(piece)
+        answer.feed(piece)
     onward = _judged(answer, target, most)
     if onward is not None:
         return onward
-    while not answer.whole and len(answer.body) <= most and (piece := await reader.read(_PIECE)):
-        answer.parser.feed_data(piece)
-    if len(answer.body) > most:
+    while not answer.whole and not answer.exceeds(most) and (piece := await reader.read(_PIECE)):
+        answer.feed(piece)
+    if answer.exceeds(most):
         return _too_large(most)
     if answer.framed and not answer.whole:
         return Refusal("unavailable", f"{target.authority} broke off in the middle", "try again later")

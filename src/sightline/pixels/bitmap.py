@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
-from sightline.pixels.headers import icon
+from sightline.pixels.headers import gif_frame, icon
 from sightline.pixels.kinds import PNG, kind_of
 from sightline.pixels.probe import orientation, probe
 
@@ -98,6 +98,14 @@ def scaled(image: Bitmap, size: Size) -> Bitmap:
     return clear.cast("uchar")
 
 
+def pillowed(image: Bitmap) -> Pillowed:
+    """The same pixels in Pillow, which compares and counts them, and makes palettes, at a fraction of the cost."""
+    from PIL import Image as Pillow
+
+    mode = ("L", "LA", "RGB", "RGBA")[image.bands - 1]
+    return Pillow.frombuffer(mode, (image.width, image.height), image.write_to_memory(), "raw", mode, 0, 1)
+
+
 def check_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """`check`, for a worker."""
     picture = check(data)
@@ -122,12 +130,23 @@ def _decoded(
     turn = 1 if picture.mime in _TURNED_BY_LOADER or not picture.turned else orientation(data)
 
     def finish(image: Bitmap) -> Bitmap:
-        plain = _plain(image)
+        plain = _plain(_on_screen(image, data, picture.size) if picture.mime == "image/gif" else image)
         if turn == 1:
             return then(plain)
         return then(_TURNS[turn](plain.copy_memory()))  # a turn needs its pixels in another order
 
     return _loaded(data, picture, finish, **_shrinking(picture, shrink_to))
+
+
+def _on_screen(image: Bitmap, data: bytes, screen: Size) -> Bitmap:
+    """The first frame in its place; libvips gives as much of the screen as its frames take, in whatever colour."""
+    frame = gif_frame(data)
+    assert frame is not None, "the header has been read"
+    if frame.size == screen:
+        return image.crop(0, 0, screen.width, screen.height)
+    piece = image.crop(frame.x, frame.y, frame.width, frame.height)
+    clear = piece if piece.hasalpha() else piece.bandjoin(255)
+    return clear.embed(frame.x, frame.y, screen.width, screen.height)
 
 
 def _shrinking(picture: Picture, wanted: Size | None) -> dict[str, Any]:
@@ -152,8 +171,16 @@ def _loaded(data: bytes, picture: Picture, finish: Callable[[Bitmap], Bitmap], *
         image = getattr(pyvips.Image, name)(data, access="sequential", fail_on=fail_on, **options)
         refusal = _oversized(Size(image.width, image.height)) or _endless(image)
         return refusal or _bare(finish(image))
-    except pyvips.Error as error:
+    except (pyvips.Error, UnicodeDecodeError) as error:
+        _forget_error()
         return _broken(picture, out_of_memory="out of memory" in str(error))
+
+
+def _forget_error() -> None:
+    """A decoder may quote bytes that are no text: then pyvips fails to read them, and would again at every error."""
+    from pyvips import vips_lib
+
+    vips_lib.vips_error_clear()
 
 
 def _bare(image: Bitmap) -> Bitmap:
@@ -209,7 +236,8 @@ def _by_profile(image: Bitmap) -> Bitmap | None:
 
     try:
         return image.icc_transform("srgb", embedded=True, intent="relative")
-    except pyvips.Error:  # a profile that is broken, or of another kind of image
+    except (pyvips.Error, UnicodeDecodeError):  # a profile that is broken, or of another kind of image
+        _forget_error()
         return None
 
 

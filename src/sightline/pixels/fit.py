@@ -13,11 +13,12 @@ from sightline.model.image import Fitted, Image, Part, Target
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Sizing
 from sightline.pixels.bitmap import decode, within_bounds
-from sightline.pixels.encode import FORMATS, WEBP_EDGE, dark, drawn, encoded
+from sightline.pixels.encode import FORMATS, WEBP_EDGE, dark, drawn, encoded, sampled
 from sightline.pixels.fold import LEGIBLE, Sheet, sheets
 from sightline.pixels.trim import Kept, bands, borders, ink
 
 if TYPE_CHECKING:
+    from PIL.Image import Image as Pillow
     from pyvips import Image as Bitmap
 
 _STEP = 0.9  # from one scale to the next smaller one, at most
@@ -27,25 +28,41 @@ _NARROWED = 1.1  # what narrowing blank bands has to bring beyond that: it moves
 
 def fit(data: bytes, target: Target) -> Fitted | Refusal:
     """The picture as `target` admits it, as legible as can be; the same for the same bytes and target."""
-    if not set(FORMATS) & set(target.formats):
-        return Refusal("unsupported_type", f"an image cannot be made one of {', '.join(target.formats)}")
-    picture = within_bounds(data)
+    picture = _unwritable(target) or within_bounds(data)
     if isinstance(picture, Refusal):
         return picture
-    if "image/png" not in target.formats and "image/jpeg" not in target.formats:
-        target = replace(target, edge=min(target.edge or WEBP_EDGE, WEBP_EDGE))
+    target = _encodable(target)
     bitmap = decode(data, picture, shrink_to=target.largest(picture.size) if target.plain else None)
     return bitmap if isinstance(bitmap, Refusal) else _fitted(bitmap, picture.size, target)
 
 
+def fit_bitmap(bitmap: Bitmap, target: Target) -> Fitted | Refusal:
+    """`fit`, for pixels that are no file: they have no size in bytes that could be too large."""
+    return _unwritable(target) or _fitted(bitmap, Size(bitmap.width, bitmap.height), _encodable(target))
+
+
+def _unwritable(target: Target) -> Refusal | None:
+    if set(FORMATS) & set(target.formats):
+        return None
+    return Refusal("unsupported_type", f"an image cannot be made one of {', '.join(target.formats)}")
+
+
+def _encodable(target: Target) -> Target:
+    if "image/png" in target.formats or "image/jpeg" in target.formats:
+        return target
+    return replace(target, edge=min(target.edge or WEBP_EDGE, WEBP_EDGE))
+
+
 def _fitted(bitmap: Bitmap, source: Size, target: Target) -> Fitted | Refusal:
-    written = drawn(bitmap)
+    grid = sampled(bitmap)
+    written = drawn(grid)
     kept, laid = _arranged(bitmap, target, written=written)
+    night = written and dark(_part(grid, kept))
     content = kept.applied(bitmap)
     each = target.shared(len(laid))
     parts = []
     for number, sheet in enumerate(laid, 1):
-        made = _made(content, sheet, each, written=written)
+        made = _made(content, sheet, each, written=written, night=night)
         if isinstance(made, Refusal):
             return made
         image, scale = made
@@ -62,6 +79,13 @@ def _way(source: Size, kept: Kept, last: Map) -> Map:
     if kept != Kept.whole(kept.source):
         steps.append(kept.map)
     return reduce(Map.then, [*steps, last])
+
+
+def _part(grid: Pillow, kept: Kept) -> Pillow:
+    """The part of a grid that lies within the borders of what is kept."""
+    across, down = grid.width / kept.source.width, grid.height / kept.source.height
+    (left, right), (top, bottom) = ((spans[0][0], spans[-1][1]) for spans in (kept.columns, kept.rows))
+    return grid.crop((int(left * across), int(top * down), math.ceil(right * across), math.ceil(bottom * down)))
 
 
 def _arranged(bitmap: Bitmap, target: Target, *, written: bool) -> tuple[Kept, list[Sheet]]:
@@ -84,10 +108,12 @@ def _scale(laid: list[Sheet], target: Target) -> float:
     return min(sheet.scale(target.shared(len(laid))) for sheet in laid)
 
 
-def _made(content: Bitmap, sheet: Sheet, target: Target, *, written: bool) -> tuple[Image, float] | Refusal:
+def _made(
+    content: Bitmap, sheet: Sheet, target: Target, *, written: bool, night: bool
+) -> tuple[Image, float] | Refusal:
     """The largest of ever smaller versions, each made from the whole image, that is light enough."""
     limit = math.inf if target.encoded_bytes is None else max(0, target.encoded_bytes) // 4 * 3
-    scale, night = sheet.scale(target), written and dark(content)
+    scale = sheet.scale(target)
     while target.takes(size := sheet.size(scale)):
         made = encoded(sheet.drawn(content, scale, dark=night).copy_memory(), target.formats, limit, written=written)
         if not isinstance(made, int):
@@ -109,9 +135,12 @@ def _shown(where: Map, *, tall: bool) -> str:
 
 def fit_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """`fit` for another process: the target and what was made of it as JSON, the files one after the other."""
-    made = fit(data, _target(arguments["target"]))
-    if isinstance(made, Refusal):
-        return made
+    made = fit(data, target_of(arguments))
+    return made if isinstance(made, Refusal) else answer(made)
+
+
+def answer(made: Fitted) -> tuple[dict[str, Any], bytes]:
+    """What was made, as a task answers it."""
     parts = [
         {
             "mime": part.image.mime,
@@ -146,7 +175,9 @@ def fitted(result: dict[str, Any], data: bytes) -> Fitted:
     return Fitted(tuple(parts))
 
 
-def _target(fields: dict[str, Any]) -> Target:
+def target_of(arguments: dict[str, Any]) -> Target:
+    """The target that `task` has written down."""
+    fields = arguments["target"]
     rules = {rule.__name__: rule for rule in get_args(Sizing)}
     rule = dict(fields["sizing"]) if fields["sizing"] is not None else None
     made = rules[rule.pop("rule")](**rule) if rule is not None else None

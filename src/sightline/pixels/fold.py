@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING
 from sightline.model.geometry import Box, Map, Piece, Rect, Size
 from sightline.model.image import Target
 from sightline.pixels.bitmap import scaled
-from sightline.pixels.trim import Ink
+from sightline.pixels.trim import LONG, Ink
 
 if TYPE_CHECKING:
+    from PIL.Image import Image as Pillow
     from pyvips import Image as Bitmap
 
 OVERLAP = 40  # source pixels that two tiles share, so that a line cut in one is whole in the other
-LONG = 2.0  # a page is long when its sides differ by this factor
 LEGIBLE = 0.7  # the scale below which small words begin to be lost
 _HARDLY = 0.5  # below it any picture is cut into tiles, where several images are taken
 _GAIN = 1.2  # what a fold has to bring: it costs the eye something
@@ -24,7 +25,10 @@ _COLUMNS = 8
 _GAP = 12  # result pixels between columns, a line in their middle
 _STRIP = 20  # result pixels above a piece, for its label
 _GLYPH = 3  # result pixels for each dot of a digit
-_GLOW = 2.6  # how much faster light grows than the number that stands for it; a screen's is 2.2, words gain from more
+GLOW = 2.6  # how much faster light grows than the number that stands for it; a screen's is 2.2, words gain from more
+# Light by shade, from 1 up: beside a stroke the filter finds less than none, and that is the darkest. And back.
+_LIGHT = [1 + round(254 * math.pow(shade / 255, GLOW)) for shade in range(256)]
+_SHADE = [round(255 * math.pow(max(0, light - 1) / 254, 1 / GLOW)) for light in range(256)]
 _NEAR, _WIDE = 3, 10  # rows on each side of a cut that should be blank
 # Digits of three by five dots, a row for each three bits: no font of the machine changes the result.
 _DOTS = {"0": 0o75557, "1": 0o26227, "2": 0o71747, "3": 0o71717, "4": 0o55711, "5": 0o74717, "6": 0o74757,
@@ -177,15 +181,31 @@ def _laid(size: Size, cuts: list[Cut], images: int, ground: bytes | None, *, tal
 
 
 def _glowing(bitmap: Bitmap, size: Size) -> Bitmap:
-    """`scaled`, for light words on a dark page: by the light itself, or thin strokes would sink into the dark."""
+    """`scaled`, for light words on a dark page: by the light itself, or thin strokes would sink into the dark.
+
+    Eight bits of light, which are fast, do not tell dark shades apart. So where the light is still that of the nearest
+    pixel of the page, its shade stays: what is of one colour keeps it.
+    """
     import pyvips
+    from PIL import ImageChops
 
     if (bitmap.width, bitmap.height) == (size.width, size.height) or bitmap.hasalpha():
         return scaled(bitmap, size)
-    light = ((pyvips.Image.identity() / 255) ** _GLOW * 65535).cast("ushort")
-    shade = ((pyvips.Image.identity(ushort=True) / 65535) ** (1 / _GLOW) * 255 + 0.5).cast("uchar")
-    result = scaled(bitmap.maplut(light).copy(interpretation="rgb16"), size).maplut(shade)
-    return result.copy(interpretation=bitmap.interpretation)
+    lit = pyvips.Image.new_from_memory(bytes(_LIGHT), 256, 1, 1, "uchar")
+    light = _flat(scaled(bitmap.maplut(lit).linecache(tile_height=32), size))
+    result = _flat(bitmap.resize(size.width / bitmap.width, vscale=size.height / bitmap.height, kernel="nearest"))
+    other = ImageChops.difference(result.point(_LIGHT), light).point([0] + [255] * 255)
+    result.paste(light.point(_SHADE), (0, 0), other)
+    made = pyvips.Image.new_from_memory(result.tobytes(), size.width, size.height, bitmap.bands, "uchar")
+    return made.copy(interpretation=bitmap.interpretation)
+
+
+def _flat(bitmap: Bitmap) -> Pillow:
+    """The values of all bands, one after the other, as if they were greys."""
+    from PIL import Image
+
+    size = bitmap.width * bitmap.bands, bitmap.height
+    return Image.frombuffer("L", size, bitmap.write_to_memory(), "raw", "L", 0, 1)
 
 
 def _cropped(bitmap: Bitmap, box: Box) -> Bitmap:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sightline.model.geometry import Size
+from sightline.model.geometry import Box, Size
 
 
 class Header(NamedTuple):
@@ -48,13 +48,27 @@ def png(data: bytes, start: int = 0) -> Header | None:
     at = start + 8 + 12 + 13
     for _ in range(_PIECES):
         length, kind = _CHUNK(data, at)
-        if kind in (b"IDAT", b"IEND"):
+        if kind == b"IDAT":
+            return Header(width, height, _late_orientation(data, at))
+        if kind == b"IEND":
             return Header(width, height)
         if kind == b"eXIf":
             _reaches(data, at + 8 + length)
             return Header(width, height, exif_orientation(data, at + 8, at + 8 + length))
         at += 12 + length
     return None
+
+
+def _late_orientation(data: bytes, at: int) -> int:
+    """EXIF may stand behind the pixels. It counts where it is at hand: nobody asks for all of a file to look for it."""
+    for _ in range(_PIECES):
+        if at + 8 > len(data):
+            break
+        length, kind = _CHUNK(data, at)
+        if kind == b"eXIf":
+            return exif_orientation(data, at + 8, at + 8 + length)
+        at += 12 + length
+    return 1
 
 
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -120,7 +134,74 @@ def _webp_orientation(data: bytes) -> int:
 
 
 def gif(data: bytes) -> Header | None:
-    return Header(*struct.unpack_from("<HH", data, 6))
+    """As large as the screen, and larger where the first frame goes beyond it."""
+    frame = gif_frame(data)
+    if frame is None:
+        return None
+    width, height = struct.unpack_from("<HH", data, 6)
+    return Header(max(width, frame.right), max(height, frame.bottom))
+
+
+def gif_frame(data: bytes) -> Box | None:
+    """Where the first frame stands on the screen."""
+    try:
+        at = next(_gif_frames(data, _PIECES), None)
+    except OverflowError:
+        return None
+    return None if at is None else Box(*struct.unpack_from("<HHHH", data, at + 1))
+
+
+def animated(data: bytes) -> bool:
+    """Whether a file holds a second frame, or so many pieces that nobody counts them."""
+    reader = next((reader for start, reader in _ANIMATIONS.items() if data.startswith(start)), None)
+    if reader is None:
+        return False
+    frames = reader(data)
+    try:
+        next(frames, None)
+        return next(frames, None) is not None
+    except OverflowError:
+        return True
+    except (struct.error, IndexError):
+        return False
+
+
+def _gif_frames(data: bytes, most: int = 1 << 18) -> Iterator[int]:
+    """Where each frame begins. `most` pieces are looked at: blocks of 255 bytes make 64 MiB of as many as there are."""
+    at, chained = 13 + _colours(data[10]), False
+    for _ in range(most):
+        kind = data[at]
+        if chained:  # blocks of one byte that is their length, the last of none
+            chained = kind > 0
+            at += 1 + kind
+        elif kind == 0x2C:
+            yield at
+            at += 11 + _colours(data[at + 9])
+            chained = True
+        elif kind == 0x21:
+            at += 2
+            chained = True
+        else:  # the end, or what is no GIF
+            return
+    raise OverflowError
+
+
+def _colours(flags: int) -> int:
+    """The length of the table of colours that the flags promise."""
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _webp_frames(data: bytes) -> Iterator[int]:
+    at = 12
+    for _ in range(_PIECES):
+        kind, length = _RIFF_CHUNK(data, at)
+        if kind == b"ANMF":
+            yield at
+        at += 8 + length + (length & 1)
+    raise OverflowError
+
+
+_ANIMATIONS = {b"GIF8": _gif_frames, b"RIFF": _webp_frames}
 
 
 def bmp(data: bytes) -> Header | None:
@@ -254,13 +335,18 @@ _TURNED = {
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Boxes up to the picture itself; what describes it stands before it in all files that are seen."""
+    """Boxes with what is in them; of the picture itself, which may stand before what describes it, nothing."""
     at = 0
     for _ in range(_PIECES):
         if at == len(data):
             return
-        length, kind = struct.unpack_from(">I4s", data, at)
-        if kind == b"mdat" or length < 8:
+        (length, kind), head = _CHUNK(data, at), 8
+        if length == 1:  # the length proper follows
+            (length,), head = struct.unpack_from(">Q", data, at + 8), 16
+        if length < head:
             return
-        yield kind, _take(data, at + 8, length - 8)
+        if kind == b"mdat":
+            _reaches(data, at + length)
+        else:
+            yield kind, _take(data, at + head, length - head)
         at += length

@@ -8,15 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from math import ceil, isqrt, sqrt
 from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, Map, Size
+from sightline.pixels.bitmap import pillowed
 
 if TYPE_CHECKING:
+    from PIL.Image import Image as Pillow
     from pyvips import Image as Bitmap
 
 BAND = 24  # pixels of a blank band that stay: enough to see that two things stand apart
 MARGIN = 8  # pixels of a blank border that stay
+LONG = 2.0  # a page is long when its sides differ by this factor
+_FINE = 900_000  # pixels that are enough to see where something stands …
+_MUCH = 20_000_000  # … and as many as are looked at, since each of them takes memory
 _STEP = 8  # what two neighbouring pixels may differ by and still be one colour: JPEG leaves such traces
 
 _MOST = 0.8  # of a line that is called blank although bars cross it
@@ -37,36 +43,60 @@ class Ink:
 
 def ink(bitmap: Bitmap) -> Ink:
     opaque = bitmap.flatten(background=255) if bitmap.hasalpha() else bitmap
-    width, height = opaque.width, opaque.height
-    across_columns, across_rows = _changes(opaque, 1, 0)
-    down_columns, down_rows = _changes(opaque, 0, 1)
-    left, right = _line(opaque, 0, 0, 1, height), _line(opaque, width - 1, 0, 1, height)
-    top, bottom = _line(opaque, 0, 0, width, 1), _line(opaque, 0, height - 1, width, 1)
+    size = Size(bitmap.width, bitmap.height)
+    by = _coarseness(size)
+    page = pillowed(opaque if by == 1 else opaque.reduce(by, by, kernel="linear"))
+    across, down = _changed(page, 1, 0, _STEP // by), _changed(page, 0, 1, _STEP // by)
+    columns, rows = _totals(across, down)
+    width, height = page.size
+    left, right = _line(page, (0, 0, 1, height)), _line(page, (width - 1, 0, width, height))
+    top, bottom = _line(page, (0, 0, width, 1)), _line(page, (0, height - 1, width, height))
     ground = _ground(left + right + top + bottom)
-    return Ink(
-        _counted(across_rows, down_rows, left, ground),
-        _counted(across_columns, down_columns, top, ground),
+    down_rows, across_columns = down.getprojection()[1], across.getprojection()[0]
+    found = Ink(
+        _counted(rows, left, ground),
+        _counted(columns, top, ground),
         (_between(down_rows, top, bottom, ground), _between(across_columns, left, right, ground)),
         ground,
     )
+    return found if by == 1 else _spread(found, by, size)
 
 
-def _changes(bitmap: Bitmap, dx: int, dy: int) -> tuple[list[int], list[int]]:
-    """How many pixels of each column, and of each row, differ from the neighbour to the left or above."""
-    width, height = bitmap.width - dx, bitmap.height - dy
-    if not width or not height:
-        return [0] * bitmap.width, [0] * bitmap.height
-    differs = ((bitmap.crop(dx, dy, width, height) - bitmap.crop(0, 0, width, height)).abs() > _STEP).bandor()
-    columns, rows = (
-        bytes(sums.write_to_memory()) for sums in differs.embed(dx, dy, bitmap.width, bitmap.height).project()
-    )
-    return [total // 255 for total in array("I", columns)], [total // 255 for total in array("I", rows)]
+def _coarseness(size: Size) -> int:
+    """How many pixels, each way, are looked at as one; hardly any where a page is to be cut between its lines."""
+    if size.edge >= LONG * min(size.width, size.height):
+        return ceil(sqrt(size.pixels / _MUCH))
+    return min(_STEP, max(1, isqrt(size.pixels // _FINE)))
 
 
-def _line(bitmap: Bitmap, x: int, y: int, width: int, height: int) -> list[bytes]:
+def _changed(page: Pillow, dx: int, dy: int, step: int) -> Pillow:
+    """One where a pixel differs from its neighbour to the left or above, else nothing."""
+    from PIL import Image, ImageChops
+
+    width, height = page.size
+    changed = Image.new("L", page.size)
+    if width > dx and height > dy:
+        here, there = page.crop((dx, dy, width, height)), page.crop((0, 0, width - dx, height - dy))
+        apart = reduce(ImageChops.lighter, ImageChops.difference(here, there).split())
+        changed.paste(apart.point([0] * (step + 1) + [1] * (255 - step)), (dx, dy))
+    return changed
+
+
+def _totals(across: Pillow, down: Pillow) -> tuple[array[int], array[int]]:
+    """How many changes there are in each column and in each row."""
+    import pyvips
+    from PIL import ImageChops
+
+    both = ImageChops.add(across, down)
+    sums = pyvips.Image.new_from_memory(both.tobytes(), *both.size, 1, "uchar").project()
+    columns, rows = (array("I", bytes(totals.write_to_memory())) for totals in sums)
+    return columns, rows
+
+
+def _line(page: Pillow, box: tuple[int, int, int, int]) -> list[bytes]:
     """The colours of a row or a column."""
-    pixels = bytes(bitmap.crop(x, y, width, height).write_to_memory())
-    return [pixels[at : at + bitmap.bands] for at in range(0, len(pixels), bitmap.bands)]
+    pixels, bands = page.crop(box).tobytes(), len(page.getbands())
+    return [pixels[at : at + bands] for at in range(0, len(pixels), bands)]
 
 
 def _ground(border: list[bytes]) -> bytes | None:
@@ -74,16 +104,31 @@ def _ground(border: list[bytes]) -> bytes | None:
     return colour if 2 * count > len(border) else None
 
 
-def _like(colour: bytes, ground: bytes | None) -> bool:
-    return ground is not None and all(abs(a - b) <= _STEP for a, b in zip(colour, ground, strict=True))
+def _like(line: list[bytes], ground: bytes | None) -> list[bool]:
+    """Which colours are the ground's."""
+    if ground is None:
+        return [False] * len(line)
+    alike = {colour: all(abs(a - b) <= _STEP for a, b in zip(colour, ground, strict=True)) for colour in set(line)}
+    return [alike[colour] for colour in line]
 
 
-def _counted(across: list[int], down: list[int], first: list[bytes], ground: bytes | None) -> list[int]:
+def _counted(changes: Sequence[int], first: list[bytes], ground: bytes | None) -> list[int]:
     """What stands in each line. One of another colour than the ground is not blank: a bar or a panel is not nothing."""
-    return [a + b or int(not _like(colour, ground)) for a, b, colour in zip(across, down, first, strict=True)]
+    return [count or int(not alike) for count, alike in zip(changes, _like(first, ground), strict=True)]
 
 
-def _between(changes: list[int], first: list[bytes], last: list[bytes], ground: bytes | None) -> Span:
+def _spread(found: Ink, by: int, size: Size) -> Ink:
+    """What was found in a page made smaller, on the page itself. Fewer pixels than a margin are lost at its end."""
+
+    def longer(counts: Sequence[int], length: int) -> list[int]:
+        return [counts[min(place // by, len(counts) - 1)] for place in range(length)]
+
+    (top, bottom), (left, right) = found.inner
+    inner = (by * top, by * bottom), (by * left, by * right)
+    return Ink(longer(found.rows, size.height), longer(found.columns, size.width), inner, found.ground)
+
+
+def _between(changes: Sequence[int], first: list[bytes], last: list[bytes], ground: bytes | None) -> Span:
     """What is left without the borders that repeat one line, where that is ground but for the bars that cross it."""
     changed = [place for place, count in enumerate(changes) if count]
     if not changed:
@@ -93,7 +138,7 @@ def _between(changes: list[int], first: list[bytes], last: list[bytes], ground: 
 
 
 def _mostly(line: list[bytes], ground: bytes | None) -> bool:
-    return sum(_like(colour, ground) for colour in line) >= _MOST * len(line)
+    return sum(_like(line, ground)) >= _MOST * len(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +176,8 @@ class Kept:
         rows = [bitmap.crop(0, top, bitmap.width, bottom - top) for top, bottom in self.rows]
         stacked = reduce(lambda one, other: one.join(other, "vertical"), rows)
         columns = [stacked.crop(left, 0, right - left, stacked.height) for left, right in self.columns]
-        return reduce(lambda one, other: one.join(other, "horizontal"), columns).copy_memory()
+        kept = reduce(lambda one, other: one.join(other, "horizontal"), columns)
+        return kept if len(self.rows) == len(self.columns) == 1 else kept.copy_memory()
 
     def words(self) -> str:
         if self == Kept.whole(self.source):

@@ -65,6 +65,9 @@ def work(tasks: str, seconds: str, memory: str) -> None:
 def _done(tasks: Mapping[str, str], work: Json, data: bytes) -> tuple[Json, bytes]:
     from pkgutil import resolve_name
 
+    from pyvips import vips_lib
+
+    vips_lib.vips_error_clear()  # what the last image left there would be told about this one
     try:
         task: Task = resolve_name(tasks[work["task"]])
         found = task(data, work["arguments"])

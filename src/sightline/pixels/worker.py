@@ -186,7 +186,7 @@ class _Worker:
             frame = None
         finally:
             timer.cancel()
-        self.failed = frame is None or self._late
+        self.failed = frame is None or self._late or "trouble" in frame[0]  # who knows what a bug has left behind
         return self._failure(seconds) if frame is None else _read(*frame)
 
     @property

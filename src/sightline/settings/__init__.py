@@ -27,6 +27,8 @@ from sightline.settings.kinds import APIS, HIDDEN
 __all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
 
 FILE_NAME = "vision-proxy.json"
+# An object in the place of one of these holds the keys below it, not a value of its own.
+_PARENTS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,12 @@ class Settings:
         value = key.kind.read(text)
         if fault := key.kind.fault(value):
             return Refusal("invalid_input", f"{name}: {fault}", f"allowed: {key.kind.allowed}")
-        held = files.read(self.file)
-        if isinstance(held, Refusal):
-            return held
-        return files.write(self.file, files.put(held, name, value))
+        return files.change(self.file, name, value)
+
+    def is_secret(self, name: str, text: str) -> bool:
+        """Whether a value that somebody gives for a key holds a provider's key."""
+        key = find(name)
+        return not isinstance(key, Refusal) and files.has_secret({name: key.kind.read(text)})
 
 
 def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Settings:
@@ -206,7 +210,8 @@ def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) ->
 def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
     texts = {name: env.get(name, "").strip() for name in key.variables}
     found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
-    if (value := files.found(held, key.name)) is not None:
+    value = files.found(held, key.name)
+    if value is not None and not (isinstance(value, dict) and key.name in _PARENTS):
         found.append(("file", value))
     for source, value in found:
         if not (fault := key.kind.fault(value)):

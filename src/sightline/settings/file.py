@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import secrets
 import stat
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeGuard
 
+from sightline.disk import write_whole
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.settings.kinds import HIDDEN
+from sightline.settings.kinds import HIDDEN, strict_json
+
+if sys.platform != "win32":
+    import fcntl
 
 Held = dict[str, Json]
 
@@ -19,7 +26,7 @@ Held = dict[str, Json]
 def read(path: Path) -> Held | Refusal:
     """What the file holds; a file that is not there holds nothing."""
     try:
-        held = json.loads(path.read_text("utf-8-sig"))
+        held = strict_json(_contents(path).decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except OSError as trouble:
@@ -31,22 +38,50 @@ def read(path: Path) -> Held | Refusal:
     return held
 
 
-def write(path: Path, held: Held) -> Refusal | None:
-    """All of it or nothing, under the name that is there now, also when that is a link to another place."""
-    target = path.resolve()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+def _contents(path: Path) -> bytes:
+    """Of a regular file: a pipe that nobody writes must not hold us up."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read()
+
+
+def change(path: Path, name: str, value: Json) -> Refusal | None:
+    """One key set, and everything else as it is in the file by then, whoever changes another key at the same time."""
+    target = path.resolve()  # also where that is a link to another place
     try:
-        mode = 0o600 if _has_secret(held) else _mode(target, default=0o644)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-            file.write(json.dumps(held, indent=2, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
+        with _alone(target.parent):
+            held = read(target)
+            if isinstance(held, Refusal):
+                return held
+            _write(target, put(held, name, value))
     except OSError as trouble:
-        part.unlink(missing_ok=True)
         return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}")
+    except ValueError:  # half a character, or a number without an end
+        return Refusal("invalid_input", f"{name}: that cannot be written in JSON", "give plain text")
     return None
+
+
+def _write(path: Path, held: Held) -> None:
+    mode = 0o600 if has_secret(held) else _mode(path, default=0o644)
+    text = json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode(), mode=mode)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time, where the system has locks for a folder: they leave nothing behind."""
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def found(held: Mapping[str, Json], name: str) -> Json:
@@ -61,7 +96,10 @@ def found(held: Mapping[str, Json], name: str) -> Json:
 
 
 def put(held: Mapping[str, Json], name: str, value: Json, *, within: bool = False) -> Held:
-    """The same with one value set, in the way in which the file already writes such names."""
+    """The same with one value set, in the way in which the file already writes such names.
+
+    Where an object for the names below stands in the value's place, its entries move beside it.
+    """
     for head, tail in () if name in held else _splits(name):
         inner = held.get(head)
         if isinstance(inner, dict):
@@ -69,7 +107,13 @@ def put(held: Mapping[str, Json], name: str, value: Json, *, within: bool = Fals
     head, dot, tail = name.partition(".")
     if within and dot and name not in held:
         return {**held, head: put({}, tail, value, within=True)}
-    return {**held, name: value}
+    inner = held.get(name)
+    below = {f"{name}.{each}": kept for each, kept in inner.items()} if _is_parent(inner, value) else {}
+    return {**held, name: value, **below}
+
+
+def _is_parent(inner: Json, value: Json) -> TypeGuard[dict[str, Json]]:
+    return isinstance(inner, dict) and not isinstance(value, dict)
 
 
 def _splits(name: str) -> list[tuple[str, str]]:
@@ -78,7 +122,7 @@ def _splits(name: str) -> list[tuple[str, str]]:
 
 def exposes_secret(path: Path, held: Held) -> bool:
     """It holds a key, and others than its owner can read it."""
-    return os.name == "posix" and _has_secret(held) and bool(_mode(path, default=0) & 0o077)
+    return os.name == "posix" and has_secret(held) and bool(_mode(path, default=0) & 0o077)
 
 
 def without_secrets(held: Mapping[str, Json]) -> Held:
@@ -90,7 +134,7 @@ def veiled(held: Mapping[str, Json]) -> Held:
     return _secrets_as(held, lambda secret: "set" if secret else "")
 
 
-def _has_secret(held: Held) -> bool:
+def has_secret(held: Held) -> bool:
     return without_secrets(held) != held
 
 

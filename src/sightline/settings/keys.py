@@ -59,7 +59,7 @@ KEYS: tuple[Key, ...] = (
     Key("auxiliary.vision.baseUrl", "", kinds.URL, "its address; empty: as `baseUrl`, where the provider is the same"),
     Key("toolset", ["vision"], kinds.NAMES, "the tools that are offered, by name or by the name of their set"),
     Key("fsReach", [], kinds.FOLDERS,
-        "folders that may be read beside the working folder and the temporary one"),
+        "folders in which the tools may read, and edit_file write, beside the working folder and the temporary one"),
     Key("models", {}, kinds.MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
     Key("upstreams", {}, kinds.UPSTREAMS,
         'providers by name: {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}'),

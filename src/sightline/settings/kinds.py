@@ -154,9 +154,18 @@ def _upstream_fault(name: str, entry: object) -> str:
 
 def _json(text: str) -> Json:
     try:
-        return cast("Json", json.loads(text))
-    except ValueError:
+        return strict_json(text)
+    except (ValueError, RecursionError):
         return text  # and that is not what any of these keys may be
+
+
+def strict_json(text: str) -> Json:
+    """What every program reads as JSON: Python alone takes NaN and Infinity for it."""
+
+    def no_number(name: str) -> Json:
+        raise ValueError(f"{name} is no number in JSON")
+
+    return cast("Json", json.loads(text, parse_constant=no_number))
 
 
 TEXT = Kind("text", _text_fault)

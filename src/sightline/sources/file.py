@@ -21,7 +21,7 @@ _SEPARATORS = re.compile(r"[/\\]")
 _PIECE = 1024 * 1024
 
 # A fifo that nobody writes must not hold us up, a terminal must not become ours, a link must not be followed.
-_READING = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
+READING = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,29 @@ class Policy:
 
     roots: tuple[Path, ...]
     home: Path | None = None  # a root as well, and what `~` means; None: nobody asked for it
+    closed: tuple[Path, ...] = ()  # what is in none of them, wherever it stands
 
     def holds(self, path: Path) -> bool:
-        return any(path.is_relative_to(root) for root in self.roots)
+        # Some file systems take small letters for large ones.
+        folded = Path(str(path).casefold())
+        closed = any(folded.is_relative_to(str(each).casefold()) for each in self.closed)
+        return not closed and any(path.is_relative_to(root) for root in self.roots)
 
 
-def policy_for(working: Path, temporary: Path, allowed: Sequence[Path], home: Path | None) -> Policy:
-    """The working folder, the system's temporary folder, what the user allows, and home if the user asks for it."""
-    folders = [working, temporary, *allowed, *([home] if home else [])]
-    return Policy(tuple(dict.fromkeys(_resolved(folder) for folder in folders)), home)
+def policy_for(
+    working: Path | None,
+    temporary: Path | None,
+    allowed: Sequence[Path],
+    home: Path | None,
+    closed: Sequence[Path] = (),
+) -> Policy:
+    """The working folder, the system's temporary folder, what the user allows, and home if the user asks for it.
+
+    Sightline's own files are `closed`: a tool that could write them would give itself whatever it likes.
+    """
+    folders = [working, temporary, *allowed, home]
+    roots = tuple(dict.fromkeys(_resolved(folder) for folder in folders if folder))
+    return Policy(roots, home, tuple(_resolved(each) for each in closed))
 
 
 def read(path: str, policy: Policy, most: int = LARGEST, least: int = 1) -> File | Refusal:
@@ -56,8 +70,10 @@ def read(path: str, policy: Policy, most: int = LARGEST, least: int = 1) -> File
     try:
         found = _resolved(asked)
         if not policy.holds(found):
-            return _OUTSIDE
-        return _kind(found.stat()) or _opened(found, asked.name, policy, most, least)
+            return OUTSIDE
+        ends_as_folder = _SEPARATORS.split(path)[-1] in ("", ".")
+        refusal = _kind(found.stat()) or (_FOLDER if ends_as_folder else None)
+        return refusal or _opened(found, asked.name, policy, most, least)
     except OSError as trouble:
         return _trouble(trouble)
     except ValueError:  # characters that no file system knows
@@ -72,10 +88,10 @@ def _asked(text: str, policy: Policy) -> Path | Refusal:
     if ".." in parts:
         return Refusal("not_permitted", "a path with .. in it is not read", "give the path without going up")
     if not policy.roots:
-        return _OUTSIDE
+        return OUTSIDE
     if parts[0] == "~":
         if policy.home is None:
-            return Refusal("not_permitted", "the home folder is read only on request", "give a path in another folder")
+            return Refusal("not_permitted", "the home folder is read only on request", "the setting fsReach allows it")
         return policy.home.joinpath(*filter(None, parts[1:]))
     return policy.roots[0] / text
 
@@ -85,35 +101,40 @@ def _resolved(path: Path) -> Path:
 
 
 def _opened(found: Path, name: str, policy: Policy, most: int, least: int) -> File | Refusal:
-    descriptor = os.open(found, _READING)
+    descriptor = os.open(found, READING)
     try:
-        before = os.fstat(descriptor)
-        if refusal := _kind(before):
-            return refusal
-        if not policy.holds(_place(descriptor, found)):
-            return _OUTSIDE
-        if before.st_size > most:
-            return Refusal("too_large", f"the file is larger than {_amount(most)}", "give a smaller one")
-        if before.st_size < least:
-            return Refusal("corrupt", "the file is empty", "write it again")
-        data = _contents(descriptor, before.st_size)
-        after = os.fstat(descriptor)
+        if not policy.holds(place(descriptor, found)):
+            return OUTSIDE
+        data = contents(descriptor, most, least)
     finally:
         os.close(descriptor)
-    if len(data) != before.st_size or _version(before) != _version(after):
+    return data if isinstance(data, Refusal) else File(data, found, name)
+
+
+def contents(descriptor: int, most: int, least: int) -> bytes | Refusal:
+    """All of an opened file, if it is a regular one of such a size that nobody writes meanwhile."""
+    before = os.fstat(descriptor)
+    if refusal := _kind(before):
+        return refusal
+    if before.st_size > most:
+        return Refusal("too_large", f"the file is larger than {_amount(most)}", "give a smaller one")
+    if before.st_size < least:
+        return Refusal("corrupt", "the file is empty", "write it again")
+    data = _pieces(descriptor, before.st_size)
+    if len(data) != before.st_size or _version(before) != _version(os.fstat(descriptor)):
         return Refusal("corrupt", "the file changed while it was read", "try again when it is complete")
-    return File(data, found, name)
+    return data
 
 
 def _kind(status: os.stat_result) -> Refusal | None:
     if stat.S_ISREG(status.st_mode):
         return None
     if stat.S_ISDIR(status.st_mode):
-        return Refusal("invalid_input", "it is a folder", "give a file in it")
+        return _FOLDER
     return Refusal("not_permitted", "it is a device, a pipe or a socket", "give a regular file")
 
 
-def _place(descriptor: int, found: Path) -> Path:
+def place(descriptor: int, found: Path) -> Path:
     """Where the opened file really is."""
     try:
         return Path(f"/proc/self/fd/{descriptor}").readlink()
@@ -122,7 +143,7 @@ def _place(descriptor: int, found: Path) -> Path:
         return again if os.path.samestat(again.stat(), os.fstat(descriptor)) else Path("(moved)")
 
 
-def _contents(descriptor: int, size: int) -> bytes:
+def _pieces(descriptor: int, size: int) -> bytes:
     """So many bytes and, where the file has grown, one more."""
     pieces: list[bytes] = []
     left = size + 1
@@ -140,9 +161,10 @@ def _amount(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size} bytes"
 
 
-_OUTSIDE = Refusal(
+OUTSIDE = Refusal(
     "not_permitted", "the path is outside the folders that may be read", "copy the file into the working folder"
 )
+_FOLDER = Refusal("invalid_input", "it is the path of a folder", "give a file in it")
 _NO_PATH = Refusal("invalid_input", "that is no path of a file", "give the path of a file")
 _TROUBLES: tuple[tuple[type[OSError], Code, str], ...] = (
     (FileNotFoundError, "not_found", "there is no such file"),

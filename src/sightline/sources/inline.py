@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 
 import pybase64
 
 from sightline.model.refusal import Refusal
 
+Text = bytes | bytearray | memoryview
+_PREFIX = re.compile(rb"data:[^,]*;base64,", re.IGNORECASE)
+_LONGEST_PREFIX = 512
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _BLANKS = b" \t\r\n\f\v"
 
 
-def decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
+def decode(text: Text) -> bytes | Refusal:
     """The bytes that the text stands for, in either alphabet, with or without padding and line breaks."""
+    text = _payload(text)
     try:
         return pybase64.b64decode(text, validate=True)
     except binascii.Error:
@@ -25,9 +30,9 @@ def decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
         return Refusal("corrupt", "the base64 text of the image is broken", "send the image again")
 
 
-def head(text: bytes | bytearray | memoryview, size: int) -> bytes:
+def head(text: Text, size: int) -> bytes:
     """The first bytes that the text stands for, at most `size`; none where the text is broken or too odd."""
-    quads = 4 * -(-size // 3)
+    text, quads = _payload(text), 4 * -(-size // 3)
     found = decode(text[:quads])
     if isinstance(found, Refusal):  # line breaks and escapes take room: read on, and drop what is cut
         plain = _plain(bytes(text[: 2 * quads])).rstrip(b"=")
@@ -35,10 +40,19 @@ def head(text: bytes | bytearray | memoryview, size: int) -> bytes:
     return b"" if isinstance(found, Refusal) else found[:size]
 
 
-def decoded_size(text: bytes | bytearray | memoryview) -> int:
+def decoded_size(text: Text) -> int:
     """How many bytes the text stands for; too many by a little where it holds line breaks."""
+    text = _payload(text)
     padding = bytes(text[-2:]).count(b"=")
     return len(text) * 3 // 4 - padding
+
+
+def _payload(text: Text) -> Text:
+    """What stands behind the prefix of a data URL, which some clients write where the bare text belongs."""
+    if bytes(text[:5]).lower() != b"data:":
+        return text
+    prefix = _PREFIX.match(bytes(text[:_LONGEST_PREFIX]))
+    return text[prefix.end() :] if prefix else text
 
 
 def _plain(text: bytes) -> bytes:

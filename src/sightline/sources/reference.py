@@ -66,7 +66,9 @@ def only(stored: Stored, found: Sequence[str]) -> str | Refusal:
     if len(images) == 1:
         return images[0]
     if not images:
-        return Refusal("not_found", f"the record holds no image sha256:{stored.sha256[:_FEWEST_DIGITS]}…")
+        return Refusal(
+            "not_found", f"the record holds no image sha256:{stored.sha256[:_FEWEST_DIGITS]}…", "view its source again"
+        )
     return Refusal("invalid_input", f"sha256:{stored.sha256} fits {len(images)} images", "write more of its digits")
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from sightline.model.fence import one_line
 from sightline.model.refusal import Refusal
 from sightline.net import LARGEST, WEB, Reach, Resolver, fetch, look_up
 
-_NOT_GRANTED = Refusal("not_permitted", "web addresses are not read here", "save the file and give its path")
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A host's word that the web may be read. Other names and places than those of the system are for code alone."""
+
+    resolve: Resolver = look_up
+    reach: Reach = WEB
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +25,18 @@ class Page:
     name: str  # the last part of its path, perhaps empty
 
 
-async def read(
-    url: str, *, granted: bool, most: int = LARGEST, resolve: Resolver = look_up, reach: Reach = WEB
-) -> Page | Refusal:
-    if not granted:
-        return _NOT_GRANTED
-    found = await fetch(url, most=most, resolve=resolve, reach=reach)
+async def read(url: str, grant: Grant | None, *, most: int = LARGEST) -> Page | Refusal:
+    if grant is None:
+        return _not_here(one_line(url)[:200])
+    found = await fetch(url, most=most, resolve=grant.resolve, reach=grant.reach)
     if isinstance(found, Refusal):
         return found
     return Page(found.data, found.url, unquote(urlsplit(found.url).path).rpartition("/")[2])
+
+
+def _not_here(url: str) -> Refusal:
+    if url[:8].lower().startswith(("http://", "https://")):
+        return Refusal("not_permitted", "a web address is not read here", "download it and view the file")
+    return Refusal(
+        "not_permitted", f"an address that begins with {url.split(':')[0]}: is not read", "give a plain path"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -17,34 +18,37 @@ class Bounds:
 
 TABLES = ("images", "descriptions", "perceptions")  # what is bounded; each has `used` and `bytes`
 
-_PAST_LIMIT = """
+_PAST_BOUNDS = """
     WITH rows AS (
-        SELECT 'images' AS kind, rowid AS id, used, bytes FROM images
-        UNION ALL SELECT 'descriptions', rowid, used, bytes FROM descriptions
-        UNION ALL SELECT 'perceptions', rowid, used, bytes FROM perceptions),
+        SELECT 'images' AS kind, rowid AS id, used, bytes, sha256 AS blob FROM images
+        UNION ALL SELECT 'descriptions', rowid, used, bytes, '' FROM descriptions
+        UNION ALL SELECT 'perceptions', rowid, used, bytes, pixels FROM perceptions),
     summed AS (
-        SELECT kind, id, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
+        SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)
-    SELECT kind, id FROM summed WHERE total > ?"""
-_NAMED = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
+    SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""
+_NAMED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
 
 
-def sweep(database: Database, blobs: Blobs, bytes_limit: int, oldest: float, now: float) -> None:
-    """Rows last used before `oldest`, then those past the limit, and at last the bytes that nobody names."""
+def sweep(
+    database: Database, blobs: Blobs, bytes_limit: int, oldest: float, now: float, *, everything: bool = False
+) -> None:
+    """Rows last used before `oldest`, those past the limit, and the bytes that nobody names any more.
+
+    With `everything` also bytes that no row ever named, which a crash has left: that means to list all there are.
+    """
     with database.writing() as connection:
         connection.execute("DELETE FROM lessons WHERE expires <= ?", (now,))
-        for table in TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE used < ?", (oldest,))  # noqa: S608, one of TABLES
-        for table, row in connection.execute(_PAST_LIMIT, (bytes_limit,)).fetchall():
+        gone = connection.execute(_PAST_BOUNDS, (oldest, bytes_limit)).fetchall()
+        for table, row, _ in gone:
             connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608, one of TABLES
-        drop_unnamed(connection, blobs)
+        drop_unnamed(connection, blobs, blobs.names() if everything else {blob for *_, blob in gone if blob})
 
 
-def drop_unnamed(connection: Connection, blobs: Blobs) -> None:
-    """The bytes go within the transaction: whoever keeps the same image meanwhile finds them missing and writes
-    them again. A crash in between leaves rows without bytes, which read as not there.
+def drop_unnamed(connection: Connection, blobs: Blobs, names: Iterable[str]) -> None:
+    """Of these, what no row names. The bytes go within the transaction: whoever keeps the same image meanwhile finds
+    them missing and writes them again. A crash in between leaves rows without bytes, which read as not there.
     """
-    named = {sha256 for (sha256,) in connection.execute(_NAMED)}
-    for sha256 in blobs.names():
-        if sha256 not in named:
+    for sha256 in names:
+        if connection.execute(_NAMED, (sha256,)).fetchone() is None:
             blobs.drop(sha256)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sightline.store.migrations import migrate
+from sightline.store.migrations import check, migrate
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -38,10 +38,24 @@ class Database:
         try:
             _use_wal(writer)
             writer.execute("PRAGMA synchronous = FULL")
+            writer.execute("PRAGMA secure_delete = ON")  # what goes is written over, whatever it goes for
             migrate(writer)
             return cls(writer, _connect(str(path)))
         except BaseException:
             writer.close()
+            raise
+
+    @classmethod
+    def read_only(cls, path: Path) -> Database:
+        """As it is now, for where nothing can be written: a disk that is full, or closed to us."""
+        log = path.with_name(f"{path.name}-wal")
+        at_rest = not (log.exists() and log.stat().st_size)  # then SQLite needs no files of its own to read it
+        connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if at_rest else ''}")
+        try:
+            check(connection)
+            return cls(connection, connection)
+        except BaseException:
+            connection.close()
             raise
 
     @classmethod
@@ -71,15 +85,13 @@ class Database:
 
     @contextmanager
     def erasing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction whose deleted rows are written over, in the file and in its log."""
+        """A transaction whose deleted rows are written over in the file, and gone from its log when it returns."""
         with self._write_lock:
-            self._writer.execute("PRAGMA secure_delete = ON")
-            try:
-                with self.writing() as connection:
-                    yield connection
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                self._writer.execute("PRAGMA secure_delete = OFF")
+            with self.writing() as connection:
+                yield connection
+            busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise sqlite3.OperationalError("another program reads it, and keeps what was removed in its log")
 
     def close(self) -> None:
         with self._write_lock, self._read_lock:
@@ -89,7 +101,8 @@ class Database:
 
 def _connect(name: str) -> sqlite3.Connection:
     # Transactions are begun by hand; the locks above see to it that one thread at a time is in there.
-    return sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    uri = name.startswith("file:")
+    return sqlite3.connect(name, uri=uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -98,9 +111,15 @@ def _use_wal(connection: sqlite3.Connection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > patience:
+        except sqlite3.OperationalError as trouble:
+            if not is_busy(trouble) or time.monotonic() > patience:
                 raise
             time.sleep(0.01)
         else:
             return
+
+
+def is_busy(trouble: Exception) -> bool:
+    """Somebody else is at it: what fails now may go well a moment later."""
+    code = getattr(trouble, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

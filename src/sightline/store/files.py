@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from sightline.disk import UNFINISHED, settle, write_whole
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_UNFINISHED = ".part"
 _ABANDONED_SECONDS = 3600.0  # a part this old belongs to no process that is still writing it
 
 
@@ -67,7 +67,7 @@ class Files:
         for path in self._folder.glob("??/??/*"):
             if _SHA256.fullmatch(path.name):
                 yield path.name
-            elif path.name.endswith(_UNFINISHED):
+            elif path.name.endswith(UNFINISHED):
                 _drop_abandoned(path)
 
     def _path(self, sha256: str) -> Path:
@@ -103,33 +103,6 @@ def private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix" and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """The file has these bytes or the ones it had before, also after a crash."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}{_UNFINISHED}")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    settle(path.parent)
-
-
-def settle(folder: Path) -> None:
-    """The names in a folder survive a power cut, not only the bytes behind them."""
-    if os.name != "posix":
-        return  # a folder cannot be opened there
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _drop_abandoned(part: Path) -> None:

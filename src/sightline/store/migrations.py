@@ -61,5 +61,11 @@ def migrate(database: sqlite3.Connection) -> None:
     database.execute("COMMIT")
 
 
+def check(database: sqlite3.Connection) -> None:
+    """It has taken every step already."""
+    if _version(database) != len(STEPS):
+        raise sqlite3.DatabaseError("another version of Sightline wrote it")
+
+
 def _version(database: sqlite3.Connection) -> int:
     return int(database.execute("PRAGMA user_version").fetchone()[0])

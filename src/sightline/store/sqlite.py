@@ -6,28 +6,38 @@ import functools
 import hashlib
 import json
 import logging
+import os
 import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from sightline.disk import write_whole
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
+from sightline.model.refusal import Refusal
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
-from sightline.store.files import Blobs, Files, Held, private_folder, write_whole
+from sightline.store.files import Blobs, Files, Held, private_folder
 
 _log = logging.getLogger(__name__)
 _DAY = 86400.0
 _COARSE = 3600.0  # `used` is that exact: an image that comes with every request is not written every time
 _WRITES_BETWEEN_SWEEPS = 256
 _KEY_BYTES = 32
+ROWS, BYTES, KEY, SWEPT = "record.sqlite", "blobs", "scope.key", "swept"
+_RETRY_SECONDS = 60.0  # a disk that could not be used is tried again that often
+
+_EVERY_NAME = (
+    "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
+    " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
+)
 
 Clock = Callable[[], float]
 
@@ -54,6 +64,28 @@ def _spared(default: D) -> Callable[[Method[P, T]], Method[P, T | D]]:
     return around
 
 
+def _honest(method: Method[P, T]) -> Method[P, T | Refusal]:
+    """Where an answer is a promise, trouble is a refusal."""
+
+    @functools.wraps(method)
+    def honest(self: SqliteRecord, /, *args: P.args, **kwargs: P.kwargs) -> T | Refusal:
+        try:
+            return method(self, *args, **kwargs)
+        except (OSError, sqlite3.Error) as trouble:
+            return Refusal("unavailable", f"the record could not be written: {trouble}", "try again")
+
+    return honest
+
+
+@dataclass(slots=True)
+class _Standby:
+    """For what a record stands in."""
+
+    again: Callable[[], SqliteRecord]
+    trouble: Refusal | None
+    tried: float  # when it was last tried
+
+
 class SqliteRecord:
     """Implements the port `Record`."""
 
@@ -66,30 +98,47 @@ class SqliteRecord:
         self._touched: dict[tuple[str, int], float] = {}
         self._touch_lock = threading.Lock()
         self._complained = False
-        self._sweep()
+        self._standby: _Standby | None = None
+        self._former: list[Database] = []
 
     @classmethod
     def on_disk(cls, folder: Path, bounds: Bounds, now: Clock) -> SqliteRecord:
         private_folder(folder)
-        database = Database.on_disk(folder / "record.sqlite")
+        database = Database.on_disk(folder / ROWS)
         try:
-            with database.writing():  # one process at a time: the first one makes the key
-                key = _scope_key(folder / "scope.key")
-            return cls(database, Files(folder / "blobs"), key, bounds, now)
+            if not (folder / KEY).exists():
+                with database.writing():  # one process at a time: the first one makes the key
+                    _make_key(folder / KEY)
+            record = cls(database, Files(folder / BYTES), _key_in(folder), bounds, now)
         except BaseException:
             database.close()
             raise
+        if _is_due(folder / SWEPT, now()):
+            record.sweep(everything=True)
+        return record
+
+    @classmethod
+    def read_only(cls, folder: Path, bounds: Bounds, now: Clock) -> SqliteRecord:
+        key, blobs = _key_in(folder), Files(folder / BYTES)
+        return cls(Database.read_only(folder / ROWS), blobs, key, bounds, now)
 
     @classmethod
     def in_memory(cls, bounds: Bounds, now: Clock) -> SqliteRecord:
         return cls(Database.in_memory(), Held(), secrets.token_bytes(_KEY_BYTES), bounds, now)
 
-    @_spared(None)
-    def keep_image(self, scope: str, image: Image) -> None:
+    def stand_by(self, again: Callable[[], SqliteRecord], trouble: Refusal | None) -> SqliteRecord:
+        """This one stands in for another that cannot be used now: nothing is kept for good, and that is tried again."""
+        self._standby = _Standby(again, trouble, self._now())
+        self._complained = True  # whoever opened it has said so
+        return self
+
+    def trouble(self) -> Refusal | None:
+        return self._standby.trouble if self._standby else None
+
+    @_spared(default=False)
+    def keep_image(self, scope: str, image: Image) -> bool:
         known = self._database.row("SELECT used FROM images WHERE (scope, sha256) = (?, ?)", scope, image.sha256)
-        if self._fresh(known, image):
-            return
-        self._keep(
+        return self._fresh(known, image) or self._keep(
             image,
             "INSERT OR REPLACE INTO images VALUES (?, ?, ?, ?, ?, ?, ?)",
             (scope, image.sha256, image.mime, *_sides(image.size), len(image.data), self._now()),
@@ -116,19 +165,17 @@ class SqliteRecord:
         )
         return tuple(sha256 for (sha256,) in rows)
 
-    @_spared(None)
-    def keep_perception(self, scope: str, perception: Perception) -> None:
+    @_spared(default=False)
+    def keep_perception(self, scope: str, perception: Perception) -> bool:
         pixels = perception.pixels
         known = self._database.row(
             "SELECT used FROM perceptions WHERE (scope, id, pixels, words) = (?, ?, ?, ?)",
             *(scope, perception.id, pixels.sha256, perception.words),
         )
-        if self._fresh(known, pixels):
-            return
         # The pixels count here too, even where they are the image's own: they stay as long as either row does.
         weight = len(perception.result) + len(perception.words) + len(pixels.data)
         about = (scope, perception.id, perception.result, perception.words, perception.image)
-        self._keep(
+        return self._fresh(known, pixels) or self._keep(
             pixels,
             "INSERT OR REPLACE INTO perceptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*about, pixels.sha256, pixels.mime, *_sides(pixels.size), weight, self._now()),
@@ -148,24 +195,32 @@ class SqliteRecord:
         pixels = Image(row[2], row[3], Size(row[4], row[5]), data)
         return Perception(row[6], row[7], pixels, row[8])
 
-    @_spared(0)
+    @_honest
+    def remembered(self, prefix: str) -> Sequence[str]:
+        rows = self._database.rows(
+            f"SELECT name FROM ({_EVERY_NAME}) WHERE name >= ? AND name < ? ORDER BY name LIMIT 2",  # noqa: S608
+            *(prefix, prefix + "g"),
+        )
+        return tuple(name for (name,) in rows)
+
+    @_honest
     def forget(self, sha256: str | None) -> int:
         with self._database.erasing() as connection:
-            known = connection.execute(
-                "SELECT sha256 FROM images UNION SELECT sha256 FROM descriptions"
-                " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
-            ).fetchall()
+            known = connection.execute(_EVERY_NAME).fetchall()
             chosen = [name for name in known if sha256 in (None, *name)]
+            pixels = connection.execute("SELECT DISTINCT pixels FROM perceptions WHERE image = ?", (sha256,)).fetchall()
             connection.executemany("DELETE FROM images WHERE sha256 = ?", chosen)
             connection.executemany("DELETE FROM descriptions WHERE sha256 = ?", chosen)
             connection.executemany("DELETE FROM perceptions WHERE ? IN (image, pixels)", chosen)
-            drop_unnamed(connection, self._blobs)
+            names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
+            drop_unnamed(connection, self._blobs, names)
         return len(chosen)
 
     @_spared(None)
     def keep_description(self, scope: str, description: Description, prompt: str) -> None:
         key = (scope, description.sha256, description.seer, prompt)
         weight = len(description.text.encode())
+        self._recover()
         with self._database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -240,7 +295,8 @@ class SqliteRecord:
 
     def close(self) -> None:
         self._note_reads()
-        self._database.close()
+        for database in (*self._former, self._database):
+            database.close()
 
     def complain(self, trouble: Exception) -> None:
         """Once: a disk that stays full would say it with every request."""
@@ -269,10 +325,14 @@ class SqliteRecord:
 
     def _fresh(self, known: Row | None, image: Image) -> bool:
         """Kept already, and not long ago: nothing has to be written."""
+        if self._standby:
+            return False
         return known is not None and self._now() - known[0] < _COARSE and self._blobs.holds(image.sha256)
 
-    def _keep(self, image: Image, statement: str, row: Row) -> None:
+    def _keep(self, image: Image, statement: str, row: Row) -> bool:
         """The bytes, and then the row that names them: a row never stands without its bytes."""
+        self._recover()
+        standby = self._standby
         if not self._blobs.holds(image.sha256):
             self._blobs.keep(image.sha256, image.data)
         with self._database.writing() as connection:
@@ -280,26 +340,60 @@ class SqliteRecord:
                 self._blobs.keep(image.sha256, image.data)
             connection.execute(statement, row)
         self._wrote(len(image.data))
+        return standby is None
 
     def _wrote(self, weight: int) -> None:
         self._writes += 1
         self._written += weight
         if self._written > self._allowance or self._writes >= _WRITES_BETWEEN_SWEEPS:
-            self._sweep()
+            self.sweep()
 
-    def _sweep(self) -> None:
+    @_spared(None)
+    def sweep(self, *, everything: bool = False) -> None:
         self._writes = self._written = 0
         self._note_reads()
         now, limit = self._now(), self._bounds.bytes - self._allowance
-        sweep(self._database, self._blobs, limit, now - self._bounds.days * _DAY, now)
+        sweep(self._database, self._blobs, limit, now - self._bounds.days * _DAY, now, everything=everything)
+
+    def _recover(self) -> None:
+        """Before something is written, where waiting is allowed: perhaps the disk can be used again by now."""
+        with self._touch_lock:
+            standby, now = self._standby, self._now()
+            if standby is None or now - standby.tried < _RETRY_SECONDS:
+                return
+            standby.tried = now
+        try:
+            found = standby.again()
+        except (OSError, sqlite3.Error):
+            return
+        with self._touch_lock:
+            self._former.append(self._database)  # another thread may still be reading there
+            for name in ("_database", "_blobs", "_key", "_bounds", "_allowance", "_touched", "_standby", "_complained"):
+                setattr(self, name, getattr(found, name))
+        _log.warning("The record can be used again.")
 
 
-def _scope_key(path: Path) -> bytes:
+def _is_due(swept: Path, now: float) -> bool:
+    """Whether the last sweep is over an hour ago; whoever is told so sweeps."""
+    try:
+        if swept.exists() and abs(now - swept.stat().st_mtime) < _COARSE:
+            return False
+        swept.touch(0o600)
+        os.utime(swept, (now, now))
+    except OSError:
+        return False  # where no time can be written, nothing can be removed either
+    return True
+
+
+def _make_key(path: Path) -> None:
     if not path.exists():
         write_whole(path, secrets.token_bytes(_KEY_BYTES))
-    key = path.read_bytes()
+
+
+def _key_in(folder: Path) -> bytes:
+    key = (folder / KEY).read_bytes()
     if len(key) != _KEY_BYTES:
-        raise OSError(f"{path} is damaged: remove it, and what was remembered is described anew")
+        raise sqlite3.DatabaseError(f"{folder / KEY} is damaged")
     return key
 
 

@@ -1,0 +1,186 @@
+"""A disk that is full, closed or held by others: what can be read is read, and what is not kept is not promised."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sightline.model.ports import Record
+from sightline.model.refusal import Refusal
+from sightline.store import open_on_disk, open_record, remove
+from sightline.store.database import Database
+from tests.requirements import requirement
+from tests.store.test_bounds import Clock
+from tests.store.writer import description_of, image_of, perception_of
+
+IMAGE, OTHER = image_of("cat", 1), image_of("dog", 2)
+
+
+@pytest.fixture(autouse=True)
+def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
+
+
+@contextmanager
+def full_disk(most: int) -> Iterator[None]:
+    """No file can grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def filled(folder: Path) -> Path:
+    record = open_record(folder)
+    assert record.keep_image("scope", IMAGE) is True
+    assert record.keep_perception("scope", perception_of("cat", 1)) is True
+    record.keep_description("scope", description_of("cat", 1), "v1")
+    record.close()
+    return folder
+
+
+def assert_reads(record: Record) -> None:
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+    assert record.description("scope", IMAGE.sha256, "ollama/llava", "v1") == description_of("cat", 1)
+
+
+@requirement("record.before_reference")
+def test_whether_an_image_is_kept_is_said(record: Record) -> None:
+    assert record.keep_image("scope", IMAGE) is True
+    assert record.keep_image("scope", IMAGE) is True
+    assert record.keep_perception("scope", perception_of("cat", 1)) is True
+
+
+@requirement("record.before_reference", "record.trouble")
+def test_what_could_not_be_kept_is_said_not_to_be(tmp_path: Path) -> None:
+    record = open_record(filled(tmp_path))
+    shutil.rmtree(tmp_path / "blobs")
+    (tmp_path / "blobs").write_text("in the way")
+    assert record.keep_image("scope", OTHER) is False
+    assert record.keep_perception("scope", perception_of("dog", 2)) is False
+    record.close()
+
+
+@requirement("record.trouble")
+@pytest.mark.parametrize("most", [1, 4096, 40_000])
+def test_a_full_disk_is_still_read_and_nobody_waits_for_it(
+    tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_seconds: float) -> None:
+        raise AssertionError("nothing gets better by waiting")
+
+    filled(tmp_path)
+    monkeypatch.setattr(time, "sleep", never)
+    with full_disk(most):
+        record = open_record(tmp_path)
+        assert_reads(record)
+        assert record.trouble() is None
+        assert record.keep_image("scope", image_of("a large one " * 1000, 3)) is False
+    record.close()
+
+
+@requirement("record.trouble")
+def test_a_full_disk_without_a_record_is_said_to_be_unusable(tmp_path: Path) -> None:
+    with full_disk(1):
+        record = open_record(tmp_path)
+    trouble = record.trouble()
+    assert trouble is not None
+    assert str(tmp_path) in trouble.what
+    assert record.keep_image("scope", IMAGE) is False, "it goes with the process, and nobody asked for that"
+    assert record.image("scope", IMAGE.sha256) == IMAGE
+    record.close()
+
+
+@requirement("record.processes")
+def test_a_record_that_somebody_writes_to_is_opened_and_read_meanwhile(tmp_path: Path) -> None:
+    other = sqlite3.connect(filled(tmp_path) / "record.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    record = open_record(tmp_path, now=lambda: time.time() + 7200)  # when it would be swept
+    assert record.trouble() is None
+    assert_reads(record)
+    assert record.keep_image("scope", OTHER) is False
+    other.close()
+    assert record.keep_image("scope", OTHER) is True
+    record.close()
+
+
+@requirement("record.trouble")
+def test_a_disk_that_can_be_used_again_is_used_again(tmp_path: Path) -> None:
+    clock = Clock()
+    filled(tmp_path)
+    other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    other.execute("DELETE FROM lessons")
+    other.execute("COMMIT")
+    record = open_record(tmp_path, bytes_limit=10**9, days=10**6, now=clock)
+    assert record.trouble() is not None
+    scope = record.scope_of("credential")
+    other.close()
+    assert record.keep_image("scope", OTHER) is False, "it is not tried with every request"
+    clock.days += 1
+    assert record.keep_image("scope", OTHER) is True
+    assert record.trouble() is None
+    assert record.scope_of("credential") != scope
+    assert_reads(record)
+    record.close()
+    again = open_record(tmp_path, days=10**6, now=clock)
+    assert again.image("scope", OTHER.sha256) == OTHER
+    again.close()
+
+
+@requirement("record.trouble")
+def test_a_full_disk_that_has_room_again_is_written_again(tmp_path: Path) -> None:
+    clock = Clock()
+    filled(tmp_path)
+    with full_disk(1):
+        record = open_record(tmp_path, days=10**6, now=clock)
+        assert record.keep_image("scope", OTHER) is False
+    clock.days += 1
+    assert record.keep_image("scope", OTHER) is True
+    assert_reads(record)
+    record.close()
+
+
+@requirement("record.acknowledged")
+def test_a_write_returns_when_it_is_on_the_disk(tmp_path: Path) -> None:
+    database = Database.on_disk(tmp_path / "record.sqlite")
+    with database.writing() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
+    database.close()
+
+
+@requirement("record.forget.refused")
+def test_the_record_itself_is_opened_or_refused(tmp_path: Path) -> None:
+    record = open_on_disk(filled(tmp_path))
+    assert not isinstance(record, Refusal)
+    record.close()
+    other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    other.execute("PRAGMA user_version = 999")
+    other.close()
+    refusal = open_on_disk(tmp_path)
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "corrupt"
+    (tmp_path / "file").write_text("in the way")
+    refusal = open_on_disk(tmp_path / "file" / "record")
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "unavailable"
+
+
+@requirement("record.forget.all")
+def test_a_record_that_cannot_be_opened_is_removed_whole(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "record.sqlite-wal").write_bytes(b"words")
+    assert remove(tmp_path) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["swept"]
+    assert remove(tmp_path) is None

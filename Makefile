@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format e2e bench wheel clean
+.PHONY: help setup run demo test check format e2e bench mutate wheel clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -43,10 +43,14 @@ format: setup ## let ruff format and sort
 
 e2e: setup ## real agents through the real proxy (installs Node 22 and Claude Code into a cache)
 	@scripts/e2e-env >/dev/null
+	@scripts/peers-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 
-bench: setup ## the figures, against nginx and LiteLLM
+bench: setup ## the figures: proxy, pixels, wires, retention, legibility (about an hour; bench/README.md)
 	@$(BIN)/python bench/run.py
+
+mutate: setup ## breaks wire/ and passes/ in 240 small ways and counts how many the tests notice
+	@$(BIN)/python scripts/mutate
 
 wheel: setup ## dist/sightline-*.whl
 	@$(BIN)/python -m hatchling build --target wheel

@@ -19,19 +19,28 @@ if TYPE_CHECKING:
     from sightline.look import recall as recall
     from sightline.look import tools as tools
     from sightline.look import view as view
+    from sightline.look.bodies import prepare as prepare
+    from sightline.look.hoisting import hoist as hoist
+    from sightline.look.hoisting import hoist_tool_result_images as hoist_tool_result_images
     from sightline.model.capability import read_audio_capability as read_audio_capability
     from sightline.model.capability import read_image_capability as read_image_capability
 
 _LOOK = ("call", "door", "edit_file", "fit_for", "may_send", "read_file", "recall", "tools", "view")
+_HOISTING = ("hoist", "hoist_tool_result_images")
+_BODIES = ("prepare",)
 _CAPABILITY = ("read_audio_capability", "read_image_capability")
 
-__all__ = ["__version__", *_CAPABILITY, *_LOOK]  # noqa: PLE0604, names all the same
+__all__ = ["__version__", *_CAPABILITY, *_LOOK, *_HOISTING, *_BODIES]  # noqa: PLE0604, names all the same
 
 
 def __getattr__(name: str) -> Any:
     """What is asked for loads what it needs: `import sightline` alone loads nothing."""
     if name in _LOOK:
         return getattr(import_module("sightline.look"), name)
+    if name in _HOISTING:
+        return getattr(import_module("sightline.look.hoisting"), name)
+    if name in _BODIES:
+        return getattr(import_module("sightline.look.bodies"), name)
     if name in _CAPABILITY:
         return getattr(import_module("sightline.model.capability"), name)
     raise AttributeError(f"module 'sightline' has no attribute {name!r}")

@@ -19,6 +19,7 @@ from sightline.model.profile import Limits, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.worker import Workers
+from sightline.profiles.lookup import Override
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -88,7 +89,7 @@ class Stage:
     def __init__(self, *seers: Seer | Refusal, record: Record | None = None, **options: Any) -> None:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")
-        overrides = [("blind*", False), ("sure*", True)]
+        overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
         options_ = Options("look", "what?", "v1", overrides=overrides, **options)
         self.engine = Engine(self.record, self._of, options_, WORKERS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image as Pillow
@@ -39,6 +40,38 @@ BLINDNESS = [
     (400, "Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`"),
     (500, "image input is not supported by this server"),
 ]
+
+
+def reading(data: bytes) -> dict[str, Any]:
+    """A conversation of the Messages wire in which a tool brought an image."""
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/a.png"}}
+    body = asking(data, model=SEEING)
+    (shown,) = (block for block in body["messages"][0]["content"] if block["type"] == "image")
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [shown]}
+    turns = [{"role": "user", "content": "look"}, {"role": "assistant", "content": [use]}]
+    return {**body, "messages": [*turns, {"role": "user", "content": [result]}]}
+
+
+@requirement("recover.tool_images")
+async def test_an_upstream_that_takes_no_image_in_a_tool_result_gets_it_beside_and_that_is_remembered() -> None:
+    said = "messages.2.content: Input should be a valid string"
+    stage = Stage(ScriptedSeer(["Four colours."]))
+    before = await stage.prepare(reading(picture()))
+    after = await stage.repair(before, 422, said)
+    assert fates(after) == [Shown]
+    assert after is not None
+    (result, label, image) = sent(after)["messages"][2]["content"]
+    assert (result["type"], label["type"], image["type"]) == ("tool_result", "text", "image")
+    await stage.engine.taken(after, visitor())
+    assert sent(await stage.prepare(reading(picture()))) == sent(after)
+
+
+async def test_where_moving_them_did_not_help_the_next_repair_is_in_words() -> None:
+    said = "messages.2.content: Input should be a valid string"
+    stage = Stage(ScriptedSeer(["Four colours."]))
+    for fate in (Shown, Told):
+        before = await stage.prepare(reading(picture()))
+        assert fates(await stage.repair(before, 422, said)) == [fate]
 
 
 @requirement("recover.blind", "recover.one_model", "recover.receipt", "recover.accepted")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from PIL import Image as Pillow
 
 from sightline.model.fate import Refitted, Shown
 from sightline.model.profile import Lesson, Limits
+from sightline.model.upstream import Upstream, Visitor
 from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
 from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, encoded, picture, sent, visitor
 from tests.requirements import requirement
@@ -23,7 +26,7 @@ async def test_a_request_without_images_is_the_same_object(wire: Wire) -> None:
     assert reading is not None
     prepared = await stage.engine.prepare(reading, visitor(wire=wire))
     assert prepared.body[0] is raw
-    assert not prepared.edited
+    assert not prepared.edits
 
 
 @requirement("body.unreadable")
@@ -73,3 +76,18 @@ async def test_only_the_image_that_needs_it_is_changed() -> None:
     prepared = await stage.prepare(asking(picture(), picture(1, (640, 480)), picture(2), model=SEEING))
     assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown, Refitted, Shown]
     assert [each["source"]["data"] for each in content(prepared)[:3:2]] == [encoded(picture()), encoded(picture(2))]
+
+
+@requirement("fit.animation")
+@pytest.mark.parametrize(("frames", "changed"), [(1, False), (3, True)])
+async def test_an_animation_becomes_its_first_frame_where_only_stills_are_taken(frames: int, changed: bool) -> None:
+    pictures = [Pillow.new("RGB", (40, 30), (90 * n, 0, 0)) for n in range(frames)]
+    file = io.BytesIO()
+    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:])
+    stage = Stage()
+    before = stage.read(asking(file.getvalue(), model="gpt-6", wire=OPENAI_CHAT, mime="image/gif"), OPENAI_CHAT)
+    who = Visitor(Upstream("openai", {"openai_chat": "http://localhost:1"}, preset="openai"), "openai_chat", "x")
+    prepared = await stage.engine.prepare(before, who)
+    (sight,) = prepared.scene.sights
+    assert isinstance(sight.fate, Refitted if changed else Shown)
+    assert ("animations are not taken there" in str(prepared.receipt)) is changed

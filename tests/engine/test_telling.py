@@ -51,7 +51,7 @@ async def test_an_image_becomes_its_description_in_a_fence() -> None:
     assert seer.asked == [("look", "what?")]
     assert [image.data for image in seer.looks] == [picture()]
     assert str(prepared.receipt) == f"{BLIND} at up: told by up/eye"
-    assert prepared.edited
+    assert prepared.edits
     assert encoded(picture()).encode() not in b"".join(prepared.body)
 
 
@@ -61,8 +61,8 @@ async def test_a_seeing_model_s_image_goes_on_and_nobody_looks() -> None:
     reading = stage.read(asking(picture(), model=SEEING))
     prepared = await stage.engine.prepare(reading, visitor())
     (same,) = prepared.body
-    assert same is reading.document.body
-    assert not prepared.edited
+    assert same is reading.texts.body  # type: ignore[attr-defined]
+    assert not prepared.edits
     assert seer.looks == []
     assert str(prepared.receipt) == f"{SEEING} at up: 1 shown as sent"
 
@@ -291,11 +291,23 @@ async def test_always_tells_a_seeing_model_too_and_off_tells_nobody() -> None:
     assert len(seer.looks) == 1
 
 
-async def test_what_only_the_provider_can_open_is_told_in_a_sentence() -> None:
+@pytest.mark.parametrize(
+    ("source", "remedy"),
+    [
+        pytest.param({"type": "file", "file_id": "file_1"}, "attach the image itself", id="an id"),
+        pytest.param(
+            {"type": "url", "url": "https://127.0.0.1/a.png"},
+            "give a public https address",
+            id="an address of this machine",
+        ),
+    ],
+)
+async def test_what_only_the_provider_can_open_is_told_in_a_sentence(source: Json, remedy: str) -> None:
     seer = ScriptedSeer()
-    link: Json = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
-    prepared = await Stage(seer).prepare({**body(user(link, text("what"))), "model": BLIND})
-    assert "attach the image itself" in words(prepared)[0].lower()
+    held: Json = {"type": "image", "source": source}
+    prepared = await Stage(seer).prepare({**body(user(held, text("what"))), "model": BLIND})
+    assert "is not available" in words(prepared)[0]
+    assert remedy in words(prepared)[0].lower()
     assert seer.looks == []
 
 

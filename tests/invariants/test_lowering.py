@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.fate import Fate, Refitted, Shown
+from sightline.model.marks import MARKER
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
-from sightline.wire.openai_chat import MARKER
 from tests.invariants.conversations import Conversation, chats, fates, talks
 from tests.requirements import requirement
 from tests.wire.bodies import HOISTING, SEEING, body, lowered, read
@@ -117,7 +117,7 @@ def test_on_chat_pixels_are_shown_exactly_once(talk: Conversation, data: st.Data
 def test_on_chat_lowering_what_was_lowered_changes_nothing(talk: Conversation, data: st.DataObject) -> None:
     once = lowered(OPENAI_CHAT, body(*talk.messages), drawn(talk, data))
     again = read(OPENAI_CHAT, once)
-    assert all(sight.role == "user" for sight in again.scene.sights)
+    assert not any(sight.held for sight in again.scene.sights)
     assert lowered(OPENAI_CHAT, once, [Shown()] * len(again.scene.sights), HOISTING) == once
 
 

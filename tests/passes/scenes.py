@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sightline.model.facts import Answer, Check, Description, Facts, Look, Need, Needs, Probe, Refit
+from sightline.model.facts import (
+    Answer,
+    Check,
+    Description,
+    Facts,
+    Fetch,
+    History,
+    Keep,
+    Kept,
+    Look,
+    Need,
+    Needs,
+    Present,
+    Probe,
+    Recall,
+    Refit,
+)
 from sightline.model.fate import Fate
 from sightline.model.geometry import Size
 from sightline.model.image import Image, Picture
 from sightline.model.profile import Limits, Profile
 from sightline.model.rules import Rules
-from sightline.model.scene import Scene, Sight
+from sightline.model.scene import Call, Scene, Sight
 from sightline.model.source import Inline, Source
 from sightline.passes import Pass, decide
 
@@ -28,7 +44,8 @@ def name_of(source: Source) -> str:
 
 def scene(*sources: Source, filename: str | None = None) -> Scene:
     places = ((("messages", 0, "content", index), source) for index, source in enumerate(sources))
-    return Scene("m", tuple(Sight(place, source, "user", filename=filename) for place, source in places))
+    call = Call("c1", "Read", filename) if filename else None
+    return Scene("m", tuple(Sight(place, source, "user", call) for place, source in places))
 
 
 def rules(limits: Limits | None = None, *, vision: bool | None = None, **fields: Any) -> Rules:
@@ -54,10 +71,16 @@ class Table:
         picture: Answer | Callable[[Inline], Answer] = PNG,
         refit: Answer | None = None,
         look: Answer | Callable[[Source], Answer] | None = None,
+        history: History | None = None,
+        present: Callable[[str], bool] = lambda _: True,
+        kept: Answer | None = None,
     ) -> None:
         self._picture = picture
         self._refit = refit or image()
         self._look = look or description()
+        self._history = history or History(())
+        self._present = present
+        self._kept = kept or Kept("5" * 64, PNG)
         self.rounds: list[frozenset[Need]] = []
 
     @property
@@ -72,10 +95,18 @@ class Table:
                 return self._refit
             case Look(image=where):
                 return self._look(where) if callable(self._look) else self._look
+            case Keep():
+                return self._kept
+            case Fetch():
+                return inline("fetched")
+            case Present(path=path):
+                return self._present(path)
+            case Recall():
+                return self._history
 
     def decided(self, what: Scene, laws: Rules, by: Pass = decide) -> Scene:
         facts = Facts()
-        for _ in range(5):
+        for _ in range(8):
             outcome = by(what, facts, laws)
             if isinstance(outcome, Scene):
                 return outcome

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sightline.model.facts import Check, Facts, Needs, Probe, Refit
+from sightline.model.facts import Check, Facts, Keep, Needs, Probe, Refit
 from sightline.model.fate import Fate, Refitted, Refused, Shown
 from sightline.model.geometry import Size
 from sightline.model.image import Picture, Target
-from sightline.model.profile import Limits
+from sightline.model.profile import UNSIZED, Limits, Profile
 from sightline.model.refusal import Refusal
+from sightline.model.rules import Rules
+from sightline.model.sizing import Padded, seen
 from sightline.model.source import Link, Opaque
 from sightline.passes.fit import fit, target
 from tests.passes.scenes import BLIND, PNG, Table, image, inline, name_of, rules, scene
@@ -82,7 +84,10 @@ def test_images_that_are_too_heavy_together_share_the_room() -> None:
         Refitted(image(), "850 encoded bytes are over 225"),
         Shown(),
     ]
-    assert table.rounds == [{Probe(small), Probe(heavy)}, {Refit(heavy, Target(Limits().formats, 225))}]
+    assert table.rounds == [
+        {Probe(small), Probe(heavy)},
+        {Refit(heavy, Target(Limits().formats, 225, sizing=UNSIZED)), Keep(heavy)},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +166,27 @@ def test_images_that_decode_and_were_refused_are_encoded_anew() -> None:
     table = Table()
     (fate,) = table.fates(scene(inline()), rules(ANTHROPIC, distrust=True, recode=True))
     assert fate == Refitted(image(), "the provider could not read it as it was")
-    assert table.rounds == [{Check(inline())}, {Refit(inline(), Target(ANTHROPIC.formats, 10_000, 8000))}]
+    assert table.rounds == [
+        {Check(inline())},
+        {Refit(inline(), Target(ANTHROPIC.formats, 10_000, 8000, sizing=UNSIZED)), Keep(inline())},
+    ]
+
+
+@requirement("fit.presized")
+def test_what_is_made_anew_is_made_so_that_the_provider_does_not_resize_it_again() -> None:
+    table = Table(Picture("image/png", Size(9000, 600), 500))
+    laws = Rules(Profile("up", "anthropic", "m", limits=ANTHROPIC, sizing=Padded()))
+    table.fates(scene(inline()), laws)
+    (refit,) = [need for need in table.asked if isinstance(need, Refit)]
+    made = refit.target.largest(Size(9000, 600))
+    assert seen(made, Padded()) == made
+    assert made.edge > 1500
+
+
+def test_an_image_within_the_limits_goes_on_though_the_provider_will_resize_it() -> None:
+    table = Table(Picture("image/png", Size(4000, 600), 500))
+    laws = Rules(Profile("up", "anthropic", "m", limits=ANTHROPIC, sizing=Padded()))
+    assert table.fates(scene(inline()), laws) == [Shown()]
 
 
 def test_an_image_that_the_provider_named_is_left_out_and_not_opened_again() -> None:

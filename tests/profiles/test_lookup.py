@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import Limits, WireName
-from sightline.profiles.lookup import by_address, profile
+from sightline.profiles.lookup import Override, by_address, profile
 from sightline.profiles.names import bare, matches
 from sightline.profiles.preset import MIB
 from sightline.profiles.presets import PRESETS
@@ -103,7 +103,8 @@ def test_the_upstream_decides_what_a_name_means(
     ],
 )
 def test_the_users_own_rule_comes_first(overrides: list[tuple[str, bool]], vision: bool, why: str | None) -> None:
-    found = profile("deepseek", C, "deepseek-v4-pro[1m]", overrides, name="work")
+    said = [Override(pattern, vision=sees) for pattern, sees in overrides]
+    found = profile("deepseek", C, "deepseek-v4-pro[1m]", said, name="work")
     assert found.vision is vision
     assert found.upstream == "work"
     assert why is None or found.why == why
@@ -167,8 +168,8 @@ def test_the_wire_decides_where_a_tools_image_stands(upstream: str, wire: WireNa
             ),
         ),
         ("xai", "grok-4.3", Limits(formats=("image/png", "image/jpeg"), encoded_bytes=27_962_028)),
-        ("mistral", "mistral-small-latest", Limits(encoded_bytes=13_981_016)),
-        ("mistral", "pixtral-large-latest", Limits(encoded_bytes=13_981_016, count=8)),
+        ("mistral", "mistral-small-latest", Limits(still=True, encoded_bytes=13_981_016)),
+        ("mistral", "pixtral-large-latest", Limits(still=True, encoded_bytes=13_981_016, count=8)),
         ("", "anything", Limits()),
     ],
 )
@@ -253,7 +254,7 @@ def test_brackets_in_a_pattern_stand_for_themselves() -> None:
 
 @given(st.sampled_from(["", *PRESETS]), st.sampled_from([A, C]), st.text(), st.tuples(st.text(), st.booleans()))
 def test_any_name_has_a_profile(upstream: str, wire: WireName, model: str, override: tuple[str, bool]) -> None:
-    found = profile(upstream, wire, model, [override])
+    found = profile(upstream, wire, model, [Override(override[0], vision=override[1])])
     assert found.model == model
     assert found.why
 

@@ -151,7 +151,7 @@ def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_p
     with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
         body = b"x" * 2_000_000
         with plug(proxy.url) as connection:
-            connection.sendall(head("/v1/responses", len(body)) + body)
+            connection.sendall(head("/v1/files", len(body)) + body)
             hang.reached.result(30)
         assert provider.exchanges[0].abandoned
 

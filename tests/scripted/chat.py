@@ -14,14 +14,14 @@ _PARTS = frozenset({"text", PART, "input_audio", "file", "refusal", "audio"})
 _DATA_URL = re.compile(r"data:(?P<media_type>[^;,]*);base64,(?P<base64>.*)", re.DOTALL)
 
 
-def read(body: Json, *, counting: bool = False) -> Asked | No:
+def read(body: Json, *, counting: bool = False, lenient: bool = False) -> Asked | No:
     """The request as a model meets it, or the first rule of the wire that it breaks."""
     messages = body.get("messages")
     if not isinstance(body.get("model"), str):
         return No(400, "you must provide a model parameter")
     if not isinstance(messages, list) or not messages or not all(isinstance(one, dict) for one in messages):
         return No(400, "Invalid 'messages': empty array. Expected an array with minimum length 1.")
-    broken = _broken_message(messages) or _broken_pairing(messages)
+    broken = _broken_message(messages, lenient=lenient) or _broken_pairing(messages)
     if broken:
         return broken
     options = body.get("stream_options")
@@ -41,7 +41,7 @@ def _content(message: Json) -> list[Any]:
     return [{"type": "text", "text": content}] if content and isinstance(content, str) else list(content or ())
 
 
-def _broken_message(messages: list[Json]) -> No | None:
+def _broken_message(messages: list[Json], *, lenient: bool) -> No | None:
     for number, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
         if role not in _ROLES:
@@ -52,7 +52,7 @@ def _broken_message(messages: list[Json]) -> No | None:
             broken = _broken_part(f"messages[{number}].content[{at}]", part)
             if broken:
                 return broken
-            if part["type"] == PART and role != "user":
+            if part["type"] == PART and role != "user" and not (lenient and role == "tool"):
                 return No(
                     400,
                     f"Invalid 'messages[{number}]'. Image URLs are only allowed for messages with role "
@@ -110,7 +110,8 @@ def _pictures(messages: list[Json]) -> Iterator[Picture]:
     for number, message in enumerate(messages):
         for at, part in enumerate(_content(message)):
             if part["type"] == PART and (url := _DATA_URL.match(part[PART]["url"])):
-                yield Picture(f"messages[{number}].content[{at}].{PART}", url["media_type"], url["base64"])
+                where, of_tool = f"messages[{number}].content[{at}].{PART}", message["role"] == "tool"
+                yield Picture(where, url["media_type"], url["base64"], of_tool)
 
 
 def _words(messages: list[Json]) -> Iterator[str]:

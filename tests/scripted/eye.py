@@ -1,22 +1,26 @@
 """The eye of the scripted models: what a picture shows, read from its pixels alone.
 
-Two kinds of picture can be read. Four plain quadrants, whose colours are named out of a palette that nobody
-guesses (24 names, 331,776 pictures); they survive resizing and JPEG. And lines of text in Pillow's built-in
-bitmap font, drawn at a whole scale and compared with the font cell by cell; they survive no resizing.
+Three things can be read. Four plain quadrants, whose colours are named out of a palette that nobody guesses (24
+names, 331,776 pictures), and a code in the middle of them, in the font of Sightline's own cards (85 million codes);
+both survive resizing and JPEG. And lines of text in Pillow's built-in bitmap font, drawn at a whole scale and
+compared with the font cell by cell; they survive no resizing.
 """
 
 import io
 import math
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, product
 
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat
 
+from sightline.pixels.card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, ROWS
+
 RGB = tuple[int, int, int]
+Four = tuple[str, str, str, str]
 
 _LEVELS = (20, 128, 236)
 _NAMES = (
@@ -28,12 +32,28 @@ _NAMES = (
 PALETTE: dict[str, RGB] = dict(
     zip(_NAMES, (c for c in product(_LEVELS, _LEVELS, _LEVELS) if len(set(c)) > 1), strict=True)
 )
+# The same eye's everyday words, for a question that asks for them.
+PLAIN: dict[str, RGB] = {
+    "red": (220, 20, 30),
+    "green": (0, 135, 60),
+    "blue": (20, 60, 220),
+    "yellow": (250, 225, 10),
+    "orange": (255, 130, 0),
+    "purple": (120, 30, 150),
+    "pink": (255, 155, 190),
+    "brown": (110, 60, 20),
+    "gray": (128, 128, 128),
+    "black": (0, 0, 0),
+}
 CORNERS = ("top-left", "top-right", "bottom-left", "bottom-right")
 
 _NEAR = 40.0  # farther from every name than this: no name
 _UNIFORM = 14.0  # a quadrant whose channels deviate more than this is not one colour
 _READABLE_AREA = 1_000_000  # larger pictures, at the scale of their font, are not searched for text
 _MOST_COLOURS = 24
+
+_GRAIN = 4  # samples along the side of one square of a card
+_PAPER, _INK = 165, 90  # of 255: lighter than the one, darker than the other
 
 CELL = (7, 11)
 _RUN = re.compile(r"[^ \0](?: {0,3}[^ \0])+")  # words of one line; a wider gap begins another
@@ -47,14 +67,18 @@ class Seen:
     width: int
     height: int
     format: str
-    quadrants: tuple[str, str, str, str] | None
+    quadrants: Four | None
     lines: tuple[str, ...]
+    code: str | None = None
+    plain: Four | None = None  # the quadrants in everyday words
 
     def words(self) -> str:
         """The picture in the words of a scripted model."""
         said = []
         if self.quadrants:
             said.append(describe_quadrants(self.quadrants))
+        if self.code:
+            said.append(f"code: {self.code}")
         if self.lines:
             said.append("text:\n" + "\n".join(self.lines))
         return "\n".join(said) or f"a picture of {self.width}x{self.height} pixels that I cannot name"
@@ -73,16 +97,17 @@ def look(data: bytes) -> Seen | None:
             picture, kind = image.convert("RGB"), (image.format or "").lower()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
-    return Seen(picture.width, picture.height, kind, _quadrants(picture), read_lines(picture))
+    named = (_quadrants(picture, PALETTE), read_lines(picture), read_code(picture), _quadrants(picture, PLAIN))
+    return Seen(picture.width, picture.height, kind, *named)
 
 
-def _quadrants(picture: Image.Image) -> tuple[str, str, str, str] | None:
-    names = [_colour(picture, corner) for corner in range(4)]
+def _quadrants(picture: Image.Image, palette: Mapping[str, RGB]) -> Four | None:
+    names = [_colour(picture, corner, palette) for corner in range(4)]
     first, second, third, fourth = names
     return (first, second, third, fourth) if first and second and third and fourth else None
 
 
-def _colour(picture: Image.Image, corner: int) -> str | None:
+def _colour(picture: Image.Image, corner: int, palette: Mapping[str, RGB]) -> str | None:
     """The name of one quadrant, sampled in the middle of it."""
     half_w, half_h = picture.width / 2, picture.height / 2
     left, top = (corner % 2) * half_w, (corner // 2) * half_h
@@ -90,13 +115,38 @@ def _colour(picture: Image.Image, corner: int) -> str | None:
     stat = ImageStat.Stat(picture.crop((left + half_w * 0.25, top + half_h * 0.25, right, bottom)))
     if not stat.count[0] or max(stat.stddev) > _UNIFORM:
         return None
-    distances = {name: _distance(stat.mean, colour) for name, colour in PALETTE.items()}
+    distances = {name: _distance(stat.mean, colour) for name, colour in palette.items()}
     nearest = min(distances, key=distances.__getitem__)
     return nearest if distances[nearest] < _NEAR else None
 
 
 def _distance(mean: Sequence[float], colour: RGB) -> float:
     return math.dist(mean, colour)
+
+
+def read_code(picture: Image.Image) -> str | None:
+    """The code on the strip of paper in the middle, or None where there is no such strip or no letter of the font."""
+    grid = picture.convert("L").resize((COLUMNS * _GRAIN, ROWS * _GRAIN), Image.Resampling.BOX)
+    left, top = CODE_AT
+    edges = [(x, y) for y in (top - 1, top + 7) for x in range(left - 1, left + CODE_LENGTH * ADVANCE)]
+    if not all(_shade(grid, x, y) > _PAPER for x, y in edges):
+        return None
+    letters = [_letter(grid, left + place * ADVANCE, top) for place in range(CODE_LENGTH)]
+    return "".join(letter for letter in letters if letter) if all(letters) else None
+
+
+def _letter(grid: Image.Image, left: int, top: int) -> str | None:
+    shades = [[_shade(grid, left + x, top + y) for x in range(5)] for y in range(7)]
+    if any(_INK <= shade <= _PAPER for row in shades for shade in row):
+        return None
+    drawn = tuple("".join("#" if shade < _INK else "." for shade in row) for row in shades)
+    return next((letter for letter, rows in GLYPHS.items() if rows == drawn), None)
+
+
+def _shade(grid: Image.Image, x: int, y: int) -> float:
+    """How light one square of a card is in its middle, where no neighbour bleeds into it."""
+    box = (x * _GRAIN + 1, y * _GRAIN + 1, (x + 1) * _GRAIN - 1, (y + 1) * _GRAIN - 1)
+    return ImageStat.Stat(grid.crop(box)).mean[0]
 
 
 def read_lines(picture: Image.Image) -> tuple[str, ...]:

@@ -36,6 +36,17 @@ CHAT_WORDS = {
     "count": ANTHROPIC_WORDS["count"],
     "request": "The request body is too large.",
 }
+GEMINI_WORDS = {
+    "format": "Unsupported MIME type: {declared}",
+    "base64": "Invalid value at '{where}.data' (TYPE_BYTES), Base64 decoding failed",
+    "bytes": "Image exceeds the limit of {limit} bytes: {size}",
+    "pixels": "Unable to process input image. Please retry or report in the troubleshooting guide.",
+    "mismatch": "Provided image is not valid.",
+    "edge": "Image dimensions exceed {limit} pixels.",
+    "many": "Image dimensions exceed {limit} pixels.",
+    "count": "Too many images in the request: {size}, up to {limit} are allowed.",
+    "request": "Request payload size exceeds the limit.",
+}
 # The other wording that Anthropic gives for a wrong media type.
 APPEARS_TO_BE = (
     "{where}: The image was specified using the {declared} media type, but the image appears to be a {actual} image"
@@ -66,6 +77,11 @@ class Limits:
 ANTHROPIC = Limits(encoded=10 * MB, edge=8000, many_edge=2000, count=100, request=32 * MB)
 BEDROCK = Limits(encoded=5 * MB, edge=8000, many_edge=2000, count=100, request=32 * MB)
 OPENAI = Limits(count=1500, request=512 * MB, trusts_media_type=True, words=CHAT_WORDS)
+RESPONSES = Limits(count=1500, request=512 * MB, words=CHAT_WORDS)
+GEMINI = Limits(
+    count=3600, request=100 * MB, words=GEMINI_WORDS,
+    formats=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
+)  # fmt: skip
 DEEPSEEK_CHAT = Limits(
     encoded=32 * MB, edge=8192, many=14, many_edge=4096, count=600, request=48 * MB,
     trusts_media_type=True, words=CHAT_WORDS,

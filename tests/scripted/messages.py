@@ -13,7 +13,7 @@ _FOREIGN = frozenset({"image_url", "input_image", "input_text", "input_file", "m
 _MOST_CACHE_POINTS = 4
 
 
-def read(body: Json, *, counting: bool = False) -> Asked | No:
+def read(body: Json, *, counting: bool = False, lenient: bool = False) -> Asked | No:
     """The request as a model meets it, or the first rule of the wire that it breaks."""
     messages = body.get("messages")
     if not isinstance(body.get("model"), str):
@@ -150,7 +150,8 @@ def _pictures(messages: list[Json]) -> Iterator[Picture]:
     for where, block in _blocks(messages):
         if block.get("type") == PART:
             source = block["source"]
-            yield Picture(f"{where}.image.source.base64", str(source.get("media_type")), source["data"])
+            place, of_tool = f"{where}.image.source.base64", "tool_result" in where
+            yield Picture(place, str(source.get("media_type")), source["data"], of_tool)
 
 
 def _words(messages: list[Json]) -> Iterator[str]:

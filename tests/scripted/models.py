@@ -8,8 +8,9 @@ from typing import Any
 from tests.scripted.talk import Json, No
 
 SEES = "sees"
+IGNORES = "ignores"  # it is blind, takes images all the same, and answers as if there were none
 
-# Pattern and either SEES or the name of a wording; the first that matches decides, none is "no such model".
+# Pattern and either SEES, IGNORES or the name of a wording; the first that matches decides, none is "no such model".
 Models = Sequence[tuple[str, str]]
 
 ALL_SEE: Models = (("*", SEES),)
@@ -108,7 +109,7 @@ WORDINGS: dict[str, Wording] = {
 
 
 def sees(models: Models, model: str) -> str | None:
-    """SEES, the name of the model's wording, or None for a model that is not there."""
+    """SEES, IGNORES, the name of the model's wording, or None for a model that is not there."""
     return next((what for pattern, what in models if fnmatchcase(model, pattern)), None)
 
 

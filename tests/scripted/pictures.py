@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 from itertools import product
 
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageDraw
 
+from sightline.pixels.card import ADVANCE, CODE_AT, CODE_LENGTH, COLUMNS, GLYPHS, LETTERS, ROWS
 from tests.scripted.eye import CELL, PALETTE, RGB, draw_text
 
 EIGHT_THOUSAND_AND_ONE = 8001
@@ -17,6 +18,11 @@ def some_colours(seed: int) -> tuple[str, str, str, str]:
     """Four different colour names, the same for the same seed."""
     first, second, third, fourth = random.Random(seed).sample(sorted(PALETTE), 4)
     return first, second, third, fourth
+
+
+def some_code(seed: int) -> str:
+    """A code, the same for the same seed."""
+    return "".join(random.Random(seed).choices(LETTERS, k=CODE_LENGTH))
 
 
 def encode(image: Image.Image, kind: str = "png", **options: int | Image.Exif) -> bytes:
@@ -40,6 +46,29 @@ def paint_quadrants(
 ) -> bytes:
     """A picture whose four quadrants, from top-left to bottom-right, have these colours."""
     return encode(_quadrants(colours, size), kind, **options)
+
+
+def paint_card(
+    colours: Sequence[str], code: str, size: tuple[int, int] = (480, 360), kind: str = "png", grain: int = 0
+) -> bytes:
+    """Quadrants with a code over their middle; `grain` is the noise that makes a file heavy."""
+    card = _quadrants(colours, size)
+    draw = ImageDraw.Draw(card)
+    across, down = size[0] / COLUMNS, size[1] / ROWS
+    left, top = CODE_AT
+    draw.rectangle(
+        ((left - 1) * across, (top - 1) * down, (left + CODE_LENGTH * ADVANCE) * across - 1, (top + 8) * down - 1),
+        fill=(255, 255, 255),
+    )
+    for place, (y, x) in product(range(CODE_LENGTH), product(range(7), range(5))):
+        if GLYPHS[code[place]][y][x] == "#":
+            at = left + place * ADVANCE + x
+            box = (at * across, (top + y) * down, (at + 1) * across - 1, (top + y + 1) * down - 1)
+            draw.rectangle(box, fill=(0, 0, 0))
+    if grain:
+        noise = random.Random(code).randbytes(size[0] * size[1] * 3)
+        card = ImageChops.subtract(card, Image.frombytes("RGB", size, noise).point(lambda v: v * grain // 255))
+    return encode(card, kind, **({"compress_level": 1} if grain and kind == "png" else {}))
 
 
 def stamp(page: Image.Image, text: str, at: tuple[int, int], ink: RGB) -> None:

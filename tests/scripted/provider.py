@@ -1,4 +1,4 @@
-"""A scripted provider: Anthropic Messages, OpenAI Chat and Ollama on one loopback address.
+"""A scripted provider: Anthropic Messages, OpenAI Chat and Responses, Gemini and Ollama on one loopback address.
 
 A request is answered from the pixels in image position and the words of users and tools, by the rules of the
 wire and the limits of the provider. Every other route is echoed, so that pass-through can be asserted.
@@ -18,23 +18,29 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
+from urllib.parse import parse_qs
 
-from tests.scripted import chat, messages, ollama
+from tests.scripted import chat, gemini, messages, ollama, responses
 from tests.scripted.faults import Break, Fail, Fault, Refuse
 from tests.scripted.limits import (
     ANTHROPIC,
     BEDROCK,
     DEEPSEEK_CHAT,
     DEEPSEEK_MESSAGES,
+    GEMINI,
     OPENAI,
+    RESPONSES,
     Limits,
     inspect,
 )
-from tests.scripted.models import ALL_SEE, DEEPSEEK, SEES, WORDINGS, Models, refusal, sees
+from tests.scripted.models import ALL_SEE, DEEPSEEK, IGNORES, SEES, WORDINGS, Models, refusal, sees
 from tests.scripted.replies import Face, body_of, echo, failed, failure, packed, refuse, stream, whole
 from tests.scripted.server import Exchange, Reply, Server
-from tests.scripted.talk import Asked, Call, Json, No, Said, Script, speak
+from tests.scripted.talk import Asked, Call, Json, Mind, No, Said, Script, speak
+
+ToolImages = Literal["by wire", "taken", "dropped", "refused"]
+"""What becomes of an image in a tool's result: what the wire lays down, or what some providers do on any wire."""
 
 
 class Provider:
@@ -46,6 +52,11 @@ class Provider:
         *,
         messages_limits: Limits = ANTHROPIC,
         chat_limits: Limits = OPENAI,
+        responses_limits: Limits = RESPONSES,
+        gemini_limits: Limits = GEMINI,
+        tool_images: ToolImages = "by wire",
+        context: int | None = None,
+        mind: Mind = speak,
         script: Script = (),
         faults: Iterable[Fault | None] = (),
         key: str | None = None,
@@ -55,6 +66,11 @@ class Provider:
         self.models = models
         self.messages_limits = messages_limits
         self.chat_limits = chat_limits
+        self.responses_limits = responses_limits
+        self.gemini_limits = gemini_limits
+        self.tool_images = tool_images
+        self.context = context  # tokens that a model takes; None: any number
+        self.mind = mind
         self.script = script
         self.faults = deque(faults)  # None lets one request pass unharmed
         self.key = key
@@ -86,7 +102,7 @@ class Provider:
 
     def asked(self, model: str) -> list[Exchange]:
         """The requests that named this model."""
-        return [one for one in self.exchanges if body_of(one).get("model") == model]
+        return [one for one in self.exchanges if (gemini.model(one.path) or body_of(one).get("model")) == model]
 
     def _refuses(self) -> bool:
         first = self.faults[0] if self.faults else None
@@ -118,6 +134,10 @@ class Provider:
             return self._model(exchange, messages, self.messages_limits)
         if asks and exchange.path.endswith("/chat/completions"):
             return self._model(exchange, chat, self.chat_limits)
+        if asks and exchange.path.endswith("/responses"):
+            return self._model(exchange, responses, self.responses_limits)
+        if asks and gemini.verb(exchange.path).lower().endswith("generatecontent"):
+            return self._model(exchange, gemini, self.gemini_limits)
         fault = self._next_fault(None)
         if isinstance(fault, Fail):
             return failed(messages, fault)
@@ -128,6 +148,9 @@ class Provider:
             case "POST", path if path.endswith("/v1/messages/count_tokens"):
                 asked = messages.read(body_of(exchange), counting=True)
                 return refuse(messages, asked) if isinstance(asked, No) else whole(messages.count(asked))
+            case "POST", path if gemini.verb(path) == "countTokens":
+                asked = gemini.read(gemini.addressed(exchange, body_of(exchange)), counting=True)
+                return refuse(gemini, asked) if isinstance(asked, No) else whole(gemini.count(asked))
             case "GET", "/api/tags":
                 return whole(ollama.tags(self.models))
             case "POST", "/api/show":
@@ -141,6 +164,8 @@ class Provider:
 
     def _model(self, exchange: Exchange, face: Face, limits: Limits) -> Reply:
         body = body_of(exchange)
+        if face is gemini and body:
+            body = gemini.addressed(exchange, body)
         fault = self._next_fault(body.get("model"))
         if isinstance(fault, Fail):
             return failed(face, fault)
@@ -153,11 +178,15 @@ class Provider:
         events = face.events(asked, said)
         if isinstance(fault, Break):
             events[fault.after :] = [face.error_event(failure(529))]
+        if face is gemini and b"alt=sse" not in exchange.query:
+            return replace(stream(gemini.array(events)), headers=(("content-type", "application/json"),), fault=fault)
         return replace(stream(events), fault=fault)
 
     def _refusal(self, exchange: Exchange, body: Json, limits: Limits) -> No | None:
         """What a provider refuses before it has read the conversation."""
-        credentials = [*exchange.header("x-api-key"), *exchange.header("authorization")]
+        in_query = parse_qs(exchange.query.decode("latin-1")).get("key", [])
+        names = ("x-api-key", "authorization", "x-goog-api-key")
+        credentials = [*in_query, *(one for name in names for one in exchange.header(name))]
         if self.key is not None and not any(one.removeprefix("Bearer ") == self.key for one in credentials):
             return failure(401)
         if limits.request is not None and len(exchange.body) > limits.request:
@@ -165,16 +194,27 @@ class Provider:
         return None if body else No(400, "The request body is not valid JSON: expected an object")
 
     def _think(self, face: Face, body: Json, limits: Limits) -> tuple[Asked, Said] | No:
-        asked = face.read(body)
+        asked = face.read(body, lenient=self.tool_images != "by wire")
         if isinstance(asked, No):
             return asked
+        if self.context is not None and asked.tokens > self.context:
+            return No(400, _OVERFLOW.format(limit=self.context, size=asked.tokens), code="context_length_exceeded")
+        if self.tool_images == "refused" and any(picture.of_tool for picture in asked.pictures):
+            return No(422, "Input should be a valid string")
         what = sees(self.models, asked.model)
+        if what == IGNORES:
+            asked, what = replace(asked, pictures=()), SEES
+        elif self.tool_images == "dropped":
+            asked = replace(asked, pictures=tuple(one for one in asked.pictures if not one.of_tool))
         if what is None:
             return No(404, f"The model `{asked.model}` does not exist.", "not_found_error", "model_not_found")
         if asked.pictures and what != SEES:
             return refusal(what, face.PART, face.index(asked.pictures[0]))
         seen = inspect(asked.pictures, limits)
-        return seen if isinstance(seen, No) else (asked, speak(asked, seen, self.script))
+        return seen if isinstance(seen, No) else (asked, self.mind(asked, seen, self.script))
+
+
+_OVERFLOW = "This model's maximum context length is {limit} tokens. However, your messages resulted in {size} tokens."
 
 
 def deepseek(**options: Any) -> Provider:

@@ -1,11 +1,11 @@
 """The words between a wire's face and a scripted model's mind: what was asked, what is said, and a no."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.scripted.eye import Seen
+from tests.scripted.eye import PLAIN, Seen
 
 Json = dict[str, Any]
 
@@ -19,6 +19,7 @@ class Picture:
     where: str
     media_type: str
     base64: str
+    of_tool: bool = False  # it stands in a tool's result
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +72,24 @@ class No:
 
 
 Script = Sequence[Sequence[Call]]
+Mind = Callable[[Asked, Sequence[Seen], Script], Said]
+"""What a model makes of a request and of what it has seen."""
 
 
 def speak(asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
     """Play the script's next step if its tools are offered; else say what is seen, and what was told."""
     if asked.steps < len(script) and asked.tools.issuperset(call.name for call in script[asked.steps]):
         return Said("", tuple(script[asked.steps]))
+    if seen and seen[-1].plain and any(_asks_for_a_line(words) for words in asked.words):
+        return Said(" ".join((*seen[-1].plain, seen[-1].code or "?")))
     shown = [f"image {number} of {len(seen)}: {one.words()}" for number, one in enumerate(seen, 1)]
     told = [f"I was told: {body.strip()}" for words in asked.words for body in _FENCE.findall(words)]
     return Said("\n".join(shown + told) or "I see no image.")
+
+
+def _asks_for_a_line(words: str) -> bool:
+    """Whether every everyday colour is offered as an answer: then only they and the code are wanted."""
+    return all(name in words for name in PLAIN)
 
 
 def pieces(text: str, size: int = 12) -> list[str]:

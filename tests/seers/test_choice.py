@@ -78,6 +78,40 @@ async def test_without_a_named_one_the_upstream_s_sibling_looks_with_the_client_
     assert seer.url == "https://up.example/v1/chat/completions"
 
 
+GOOGLE = (("x-goog-api-key", "client-key"), ("user-agent", "agent/1"))
+
+
+@requirement("tell.sibling", "seer.credential")
+@pytest.mark.parametrize(
+    ("wire", "bases", "headers", "url", "lent"),
+    [
+        ("openai_responses", UP.bases, (("authorization", "Bearer k"),), "https://up.example/v1/chat/completions",
+         {"authorization": "Bearer k"}),
+        ("openai_responses", UP.bases, (("api-key", "k"),), "https://up.example/v1/chat/completions", {"api-key": "k"}),
+        ("gemini", UP.bases, GOOGLE, "https://up.example/v1/chat/completions",
+         {"authorization": "Bearer client-key", "user-agent": "agent/1"}),
+        ("gemini", {"gemini": "https://g", "openai_chat": "https://g/v1beta/openai"}, GOOGLE,
+         "https://g/v1beta/openai/chat/completions", {"authorization": "Bearer client-key", "user-agent": "agent/1"}),
+        ("gemini", {"gemini": "https://g", "anthropic": "https://g/a"}, GOOGLE, "https://g/a/v1/messages",
+         {"x-api-key": "client-key", "user-agent": "agent/1"}),
+        ("gemini", UP.bases, (("user-agent", "agent/1"),), "https://up.example/v1/chat/completions",
+         {"user-agent": "agent/1"}),
+    ],
+)  # fmt: skip
+async def test_on_other_wires_the_sibling_is_asked_where_the_upstream_serves_one(
+    wire: WireName, bases: dict[WireName, str], headers: tuple[tuple[str, str], ...], url: str, lent: dict[str, str]
+) -> None:
+    asking = Visitor(Upstream("up", bases), wire, "scope", headers)
+    seer, *_ = await seers().of(asking, profile(wire=wire))
+    assert isinstance(seer, ChatSeer | MessagesSeer)
+    assert (seer.url, dict(seer.headers)) == (url, lent)
+
+
+async def test_an_upstream_that_serves_neither_has_no_sibling() -> None:
+    alone = Visitor(Upstream("up", {"openai_responses": "https://up.example"}), "openai_responses", "scope", HEADERS)
+    assert names(await seers().of(alone, profile(wire="openai_responses"))) == ["ollama/qwen3-vl", "ollama/gemma4"]
+
+
 @requirement("seer.loopback")
 @pytest.mark.parametrize("sibling", [None, "blind-1"])
 async def test_without_a_sibling_the_models_of_this_machine_look_without_any_credential(sibling: str | None) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from sightline.model.perception import Perception, perception_id
 from sightline.model.ports import Record
+from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
@@ -50,11 +52,15 @@ def test_every_table_of_every_step_has_a_scope() -> None:
     database.close()
 
 
-def test_a_record_of_the_first_version_takes_the_second_step_and_keeps_what_it_has(tmp_path: Path) -> None:
-    open_record(tmp_path).close()
+def test_a_record_of_the_first_version_takes_the_later_steps_and_keeps_what_it_has(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / "record.sqlite")
-    database.execute("DROP TABLE perceptions")
-    database.execute("DROP INDEX descriptions_sha256")
+    for statement in STEPS[0]:
+        database.execute(statement)
+    none, tight = (json.dumps(asdict(limits)) for limits in (Limits(), Limits(edge=2000)))
+    lessons = [("a", 0, tight), ("b", 1, none), ("c", 0, tight), ("c", 1, none), ("d", 1, tight)]
+    for model, blind, limits in lessons:
+        row = (model, blind, limits, "it said so", 1e12)
+        database.execute("INSERT INTO lessons VALUES ('', 'zai', ?, ?, ?, ?, ?)", row)
     database.execute("INSERT INTO consents VALUES ('', 'openai', 1, 0)")
     database.execute("PRAGMA user_version = 1")
     database.commit()
@@ -63,6 +69,13 @@ def test_a_record_of_the_first_version_takes_the_second_step_and_keeps_what_it_h
     record.keep_perception("scope", VIEW)
     assert record.perception("scope", VIEW.id) == VIEW
     assert record.consents() == {"openai": True}
+    assert {model: (lesson.blind, lesson.limits) for _, model, lesson in record.lessons()} == {
+        "a": (None, Limits(edge=2000)),
+        "b": (True, Limits()),
+        "c": (True, Limits(edge=2000)),
+        "d": (True, Limits(edge=2000)),
+    }
+    assert all(lesson.why == "it said so" for _, _, lesson in record.lessons())
     record.close()
 
 

@@ -18,7 +18,7 @@ from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record
-from sightline.model.profile import Lesson, Limits
+from sightline.model.profile import Lesson, Limits, ToolImages, WireName
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
 from tests.requirements import requirement
@@ -98,6 +98,18 @@ def test_lessons_about_the_same_model_add_up(record: Record) -> None:
     both = Lesson(blind=True, limits=Limits(edge=2000, encoded_bytes=500, count=5), why="it said so")
     assert record.lesson("zai", "glm") == both
     assert record.lessons() == (("zai", "glm", both),)
+
+
+def test_what_a_trial_taught_stands_beside_what_rejections_taught_and_the_last_word_counts(record: Record) -> None:
+    record.learn("zai", "glm", Lesson(blind=True, limits=Limits(count=5), why="it said so"), days=7)
+    record.learn("zai", "glm", Lesson(blind=False, why="tried", tool_images={"openai_chat": "hoist"}), days=30)
+    record.learn("zai", "glm", Lesson(why="tried again", tool_images={"anthropic": "native"}), days=30)
+    placed: dict[WireName, ToolImages] = {"openai_chat": "hoist", "anthropic": "native"}
+    assert record.lesson("zai", "glm") == Lesson(False, Limits(count=5), "tried", placed)
+    record.learn("zai", "glm", Lesson(blind=True, why="it refused"), days=7)
+    assert record.lesson("zai", "glm") == Lesson(True, Limits(count=5), "it refused", placed)
+    record.learn("zai", "other", Lesson(why="nothing"), days=7)
+    assert record.lesson("zai", "other") is None
 
 
 @requirement("recover.one_model")
@@ -264,7 +276,7 @@ def test_limits_of_another_version_are_read_as_far_as_they_are_known(tmp_path: P
     record.learn("zai", "glm", Lesson(limits=Limits(edge=9)), days=7)
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     text = json.dumps({"formats": ["image/png"], "edge": 9, "colours": 3})
-    database.execute("UPDATE lessons SET limits = ?", [text])
+    database.execute("UPDATE lessons SET said = ?", [text])
     database.close()
     assert record.lesson("zai", "glm") == Lesson(limits=Limits(formats=("image/png",), edge=9))
     record.close()

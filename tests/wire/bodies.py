@@ -6,13 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sightline.model.facts import Facts
 from sightline.model.fate import Fate
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.profile import Profile
+from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene
 from sightline.model.source import Inline
-from sightline.wire import Wire
+from sightline.passes.label import label
+from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Document, lift
 from tests.wire.json_texts import base64_like
 
@@ -36,17 +39,19 @@ class Read:
         return [bytes(source.text).decode() for source in sources if isinstance(source, Inline)]
 
 
-def read(wire: Wire, body: Json) -> Read:
+def read(wire: Codec, body: Json) -> Read:
     document = lift(json.dumps(body).encode(), TOKEN)
     assert document is not None
-    return Read(document, wire.read(document.tree, document.text_of))
+    return Read(document, wire.read(document.tree, document))
 
 
-def lowered(wire: Wire, body: Json, fates: Sequence[Fate | None], profile: Profile = HOISTING) -> Json:
+def lowered(wire: Codec, body: Json, fates: Sequence[Fate | None], profile: Profile = HOISTING) -> Json:
     """The body after its sights, in their order, have met these fates."""
     found = read(wire, body)
     sights = tuple(replace(s, fate=fate) for s, fate in zip(found.scene.sights, fates, strict=True))
-    edits = wire.lower(replace(found.scene, sights=sights), found.document.tree, profile)
+    scene = label(replace(found.scene, sights=sights), Facts(), Rules(profile))
+    assert isinstance(scene, Scene)
+    edits = wire.lower(scene, found.document.tree, profile)
     after: Json = json.loads(b"".join(found.document.splice(edits)))
     return after
 

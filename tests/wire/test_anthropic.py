@@ -57,7 +57,7 @@ def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
     )
     (sight,) = read(ANTHROPIC, conversation).scene.sights
     place = ("messages", 2, "content", 0, "content", 1)
-    assert sight == Sight(place, png(LONG), "tool", Call("toolu_1", "Read"), "shot one.png")
+    assert sight == Sight(place, png(LONG), "tool", Call("toolu_1", "Read", "/home/me/shot one.png"), 2)
 
 
 def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> None:
@@ -72,8 +72,8 @@ def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> No
     found = read(ANTHROPIC, conversation)
     assert found.texts() == ["Mg==", "MQ=="]
     assert [(s.call, s.filename) for s in found.scene.sights] == [
-        (Call("toolu_2", "Read"), "2.png"),
-        (Call("toolu_1", "Read"), "1.png"),
+        (Call("toolu_2", "Read", "/a/2.png"), "2.png"),
+        (Call("toolu_1", "Read", "/a/1.png"), "1.png"),
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_missing_type_is_put_in_where_the_true_one_is_known() -> None:
     source: dict[str, Json] = {"type": "base64", "data": LONG, "extra": 1}
     bare_block: dict[str, Json] = {"type": "image", "source": source}
     expected: Json = {"type": "image", "source": {**source, "media_type": "image/png"}}
-    assert lowered(ANTHROPIC, body(user(bare_block)), [Shown("image/png")]) == body(user(expected))
+    assert lowered(ANTHROPIC, body(user(bare_block)), [Shown("image/png")], SEEING) == body(user(expected))
 
 
 @requirement("cache_mark.moves")
@@ -185,7 +185,7 @@ def test_a_result_keeps_its_own_fields_when_its_image_is_told() -> None:
 def test_many_images_meet_their_own_fates() -> None:
     conversation = body(user(block("MQ=="), block(LONG)), user(result("t", block("Mg=="), block("Mw=="))))
     fates: list[Fate | None] = [Told("one", "eye"), Shown(), Refitted(image(b"two"), "why"), SENTENCE]
-    assert lowered(ANTHROPIC, conversation, fates) == body(
+    assert lowered(ANTHROPIC, conversation, fates, SEEING) == body(
         user(text("one"), block(LONG)),
         user(result("t", block("dHdv", "image/jpeg"), text("[not available]"))),
     )

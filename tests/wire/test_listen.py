@@ -1,4 +1,4 @@
-"""Answers as they come, stall, break and end, on both wires."""
+"""Answers as they come, stall, break and end, on every wire."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
-from sightline.wire.listen import Broken, Chunk, Stalled, Voice
+from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, Wire
+from sightline.wire.listen import Broken, Chunk, Stalled
 from tests.requirements import requirement
 from tests.wire.playbook import Playbook
 
@@ -35,21 +35,50 @@ CHAT = b"".join(
         b"[DONE]",
     )
 )
-STREAMS = [(ANTHROPIC, MESSAGES), (OPENAI_CHAT, CHAT)]
-DONE = {"anthropic": len(MESSAGES.removesuffix(b"}\n\n")), "openai_chat": len(CHAT.removesuffix(b"\n\n"))}
+RESPONSES = b"".join(
+    b"event: %b\ndata: %b\n\n" % (json.loads(data)["type"].encode(), data)
+    for data in (
+        b'{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}}',
+        rb'{"type":"response.output_text.delta","delta":"say \"response.completed\""}',
+        b'{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":["the whole of it"]}}',
+    )
+)
+CONTENTS = b"".join(
+    b"data: %b\r\n\r\n" % data
+    for data in (
+        rb'{"candidates":[{"content":{"parts":[{"text":"say \"finishReason\""}]}}]}',
+        b'{"candidates":[{"content":{"parts":[{"text":"!"}]},"finishReason":"STOP"}],"usageMetadata":{"x":1}}',
+    )
+)
+STREAMS = [(ANTHROPIC, MESSAGES), (OPENAI_CHAT, CHAT), (OPENAI_RESPONSES, RESPONSES), (GEMINI, CONTENTS)]
+DONE = {  # how much of a stream has to come for it to be whole
+    "anthropic": len(MESSAGES.removesuffix(b"}\n\n")),
+    "openai_chat": len(CHAT.removesuffix(b"\n\n")),
+    "openai_responses": len(RESPONSES),
+    "gemini": len(CONTENTS),
+}
 CUT = Broken("the upstream's answer broke off")
 
 both = pytest.mark.parametrize(("wire", "stream"), STREAMS, ids=[wire.name for wire, _ in STREAMS])
 
 
 def error_in(wire: Wire, said: bytes) -> str:
-    """The message of the one event that was said, in the wire's own shape."""
+    """The message that was said, in the wire's own shape."""
     assert said.endswith(b"\n\n")
-    (data,) = (line for line in said.splitlines() if line.startswith(b"data: "))
-    shape = json.loads(data.removeprefix(b"data: "))
-    assert ("event: error" in said.decode()) == (wire is ANTHROPIC)
-    message: str = shape["error"]["message"]
-    assert shape == wire.passing(message)
+    if wire is GEMINI:  # bare, as Google breaks into its own streams
+        shape = json.loads(said)
+        assert shape == wire.passing(shape["error"]["message"])
+        return str(shape["error"]["message"])
+    events = [event.partition("data: ") for event in said.decode().removesuffix("\n\n").split("\n\n")]
+    names = [name.removeprefix("event: ").strip() for name, _, _ in events]
+    shapes = [json.loads(data) for _, _, data in events]
+    message: str = shapes[0]["error"]["message"]
+    if wire is OPENAI_RESPONSES:
+        assert names == [shape["type"] for shape in shapes] == ["error", "response.failed"]
+        assert shapes[0]["message"] == shapes[1]["response"]["error"]["message"] == message
+    else:
+        assert names == (["error"] if wire is ANTHROPIC else [""])
+        assert shapes == [wire.passing(message)]
     return message
 
 
@@ -81,12 +110,13 @@ def test_a_client_that_waits_is_kept_alive_until_the_upstream_speaks(wire: Wire,
     book >> Chunk(stream[10:]) << stream[10:] >> Stalled() << b""
 
 
-@pytest.mark.parametrize(
-    ("voice", "event"), [(ANTHROPIC.voice, b'event: ping\ndata: {"type": "ping"}\n\n'), (OPENAI_CHAT.voice, None)]
-)
-def test_a_keep_alive_is_an_event_that_clients_skip(voice: Voice, event: bytes | None) -> None:
-    assert voice.alive == event if event else voice.alive.startswith(b":")
-    assert voice.alive.endswith(b"\n\n")
+@requirement("stream.gemini")
+def test_a_keep_alive_is_an_event_that_clients_skip() -> None:
+    assert ANTHROPIC.voice.alive == b'event: ping\ndata: {"type": "ping"}\n\n'
+    for wire in (OPENAI_CHAT, OPENAI_RESPONSES):
+        assert wire.voice.alive.startswith(b":")
+        assert wire.voice.alive.endswith(b"\n\n")
+    assert GEMINI.voice.alive == b"", "its clients take anything that is no answer for a broken one"
 
 
 @both
@@ -107,13 +137,13 @@ def test_a_break_at_every_place_is_told_once_and_a_break_after_the_last_event_ne
         if end >= DONE[wire.name]:
             book >> CUT << b""
         else:
-            between_events = stream[:end].endswith(b"\n\n")
+            between_events = stream[:end].endswith((b"\n\n", b"\n\r\n"))
             book >> CUT << (said if between_events else b"\n\n" + said) >> CUT << b""
 
 
 @both
 def test_an_error_never_runs_into_an_event_that_was_cut(wire: Wire, stream: bytes) -> None:
-    half = stream[: stream.index(b"\n\n") + 20]
+    half = stream[: stream.index(b"data: ") + 20]
     Playbook(wire.voice) >> Chunk(half) << half >> CUT << b"\n\n" + wire.voice.failure(CUT.message)
 
 
@@ -126,3 +156,15 @@ def test_no_message_can_end_its_event_early(message: str) -> None:
 def test_an_answer_that_is_only_the_last_event_is_whole() -> None:
     only = b"data: [DONE]\n\n"
     Playbook(OPENAI_CHAT.voice) >> Chunk(only) << only >> CUT << b""
+
+
+@pytest.mark.parametrize("kind", ["response.completed", "response.incomplete", "response.failed"])
+def test_a_response_ends_in_one_of_three_ways(kind: str) -> None:
+    last = b'event: %b\ndata: {"type":"%b","response":{}}\n\n' % (kind.encode(), kind.encode())
+    Playbook(OPENAI_RESPONSES.voice) >> Chunk(last) << last >> CUT << b""
+
+
+def test_braces_of_a_message_are_not_counted_as_those_of_google_s_error() -> None:
+    said = GEMINI.voice.failure("an odd } one {{")
+    assert said.count(b"{") == said.count(b"}") == 2
+    assert error_in(GEMINI, said) == "an odd } one {{"

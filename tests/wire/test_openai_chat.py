@@ -7,12 +7,12 @@ import json
 import pytest
 
 from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
+from sightline.model.marks import BRIDGE, MARKER
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire import OPENAI_CHAT
-from sightline.wire.openai_chat import BRIDGE, MARKER
 from tests.requirements import requirement
 from tests.wire.bodies import HOISTING, LONG, MARK, SMALL, body, calling, image, lowered, part, read, text, tool, user
 
@@ -68,14 +68,16 @@ def test_an_image_part_of_a_user_message_is_a_sight(image_part: Json, source: So
 def test_an_image_inside_a_tool_message_knows_the_call_that_brought_it() -> None:
     conversation = body(user(text("look")), calling("c1"), tool("c1", text("here"), None, part(LONG)))
     (sight,) = read(OPENAI_CHAT, conversation).scene.sights
-    assert sight == Sight(("messages", 2, "content", 2), png(LONG), "tool", Call("c1", "read"), "c1.png")
+    assert sight == Sight(("messages", 2, "content", 2), png(LONG), "tool", Call("c1", "read", "/home/me/c1.png"), 2)
 
 
 def test_a_call_id_that_is_used_again_means_the_latest_call() -> None:
     conversation = body(
         calling("c1", name="look"), tool("c1", part("MQ==")), calling("c1", name="shot"), tool("c1", part("Mg=="))
     )
-    assert [s.call for s in read(OPENAI_CHAT, conversation).scene.sights] == [Call("c1", "look"), Call("c1", "shot")]
+    assert [s.call for s in read(OPENAI_CHAT, conversation).scene.sights] == [
+        Call("c1", name, "/home/me/c1.png") for name in ("look", "shot")
+    ]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '"x"', "[" * 100_000, 7, None, '{"path": 7}'])
@@ -277,7 +279,9 @@ def test_what_was_moved_once_is_not_moved_again() -> None:
     conversation = body(calling("c1", "c2"), tool("c2", text("a"), part(LONG)), tool("c1", part("MQ==")))
     once = lowered(OPENAI_CHAT, conversation, [Shown("image/gif"), Refitted(image(), "why")])
     found = read(OPENAI_CHAT, once)
-    assert [sight.role for sight in found.scene.sights] == ["user", "user"]
+    assert [(s.role, s.hoisted, s.call) for s in found.scene.sights] == [
+        ("tool", True, Call(name, "read", f"/home/me/{name}.png")) for name in ("c1", "c2")
+    ]
     assert OPENAI_CHAT.lower(found.scene, found.document.tree, HOISTING) == []
     assert lowered(OPENAI_CHAT, once, [Shown(), Shown()]) == once
 

@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
     model = actions.add_parser("model", help="what is known of a model, and the rule that decided it")
     model.add_argument("model", metavar="UPSTREAM/MODEL")
-    forget = actions.add_parser("forget", help="forget what a model's rejections have taught")
+    forget = actions.add_parser("forget", help="forget what was learnt about a model")
     forget.add_argument("model", metavar="UPSTREAM/MODEL")
     for action in (show, get, put, model, forget):
         add_json(action)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from sightline.cli.agents import AGENTS
-from sightline.model.profile import Api
+from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
 Read = Callable[[Path], str | None]
@@ -24,7 +24,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)  # it holds the user's keys
-    formerly: Mapping[Api, str]  # the address that the agent would have asked, for each API
+    formerly: Mapping[WireName, str]  # the address that the agent would have asked, for each API
     note: str = ""
     private: int | None = None  # the argument that others must not read: it goes into a file of the user's alone
 
@@ -46,7 +46,7 @@ def launch(argv: Sequence[str], env: Mapping[str, str], address: str, folder: Pa
 def _by_variables(argv: Sequence[str], env: Mapping[str, str], address: str, name: str) -> Launch:
     """Most programs read one of these; whoever ignores them is not helped, and is told so."""
     openai = next((env[variable] for variable in _OPENAI if env.get(variable)), "")
-    found: dict[Api, str] = {
+    found: dict[WireName, str] = {
         "anthropic": env.get(_ANTHROPIC, ""),
         **dict.fromkeys(("openai_chat", "openai_responses"), openai),
     }

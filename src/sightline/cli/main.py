@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
+    "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.prepare")),
     "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
     "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
     "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
+    "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sightline.model.ports import Record
-from sightline.model.profile import Lesson, Limits
+from sightline.model.profile import Lesson, Limits, ToolImages
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import Settings
+
+PLACED: Mapping[ToolImages, str] = {
+    "native": "stay in their results",
+    "hoist": "are moved out of their results",
+    "bridge": "are moved out of their results behind a word of the assistant",
+}
 
 
 @contextmanager
@@ -46,17 +52,19 @@ def bytes_in(settings: Settings) -> int:
 
 def learnt(record: Record) -> list[dict[str, Json]]:
     return [
-        {"upstream": upstream, "model": model, "learnt": _words(lesson), "why": lesson.why}
+        {"upstream": upstream, "model": model, "learnt": words(lesson), "why": lesson.why}
         for upstream, model, lesson in record.lessons()
     ]
 
 
-def _words(lesson: Lesson) -> str:
-    """A lesson in a few words: blindness, and each limit that is stricter than none."""
+def words(lesson: Lesson) -> str:
+    """A lesson in a few words: sight, each limit that is stricter than none, and where images of tools go."""
     none = Limits()
     limits = [
         f"{name.replace('_', ' ')} {value}"
         for name in Limits.__dataclass_fields__
         if (value := getattr(lesson.limits, name)) != getattr(none, name)
     ]
-    return ", ".join([*(["blind"] if lesson.blind else []), *limits]) or "nothing"
+    sight = {True: ["blind"], False: ["sees"], None: []}[lesson.blind]
+    tools = [f"images of tools {PLACED[taken]} ({wire})" for wire, taken in lesson.tool_images.items()]
+    return ", ".join([*sight, *limits, *tools]) or "nothing"

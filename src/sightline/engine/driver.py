@@ -5,31 +5,36 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
+from sightline.engine.answers import Answers, Reading
 from sightline.engine.eyes import Eyes
-from sightline.engine.looks import PENDING, Looks
+from sightline.engine.looks import Looks
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.shelf import Shelf
 from sightline.model import receipt
-from sightline.model.facts import Answer, Check, Facts, Look, Need, Needs, Probe, Refit
+from sightline.model.edit import Edit
+from sightline.model.facts import (
+    Facts,
+)
 from sightline.model.fate import Refused
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Profile, WireName
 from sightline.model.receipt import Receipt
-from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
-from sightline.model.scene import Scene
+from sightline.model.scene import Json, Scene
 from sightline.model.source import Inline
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes import decide
 from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
+from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import Rejection, lesson
-from sightline.wire import Wire
+from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Buffer, Document, lift
+from sightline.wire.jsontree import graft
+from sightline.wire.shape import Whole
 
 log = logging.getLogger("sightline")
 
@@ -42,25 +47,27 @@ _POISON_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A body that could be read."""
-
-    wire: Wire
-    document: Document
-    scene: Scene
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """A body as it goes to the upstream."""
 
-    body: Sequence[Buffer]
-    edited: bool
+    edits: Sequence[Edit]
     reading: Reading
     scene: Scene
     rules: Rules
     receipt: Receipt
     taught: Taught | None = None
+
+    @property
+    def body(self) -> Sequence[Buffer]:
+        """As bytes, where it was read from bytes."""
+        document = self.reading.texts
+        assert isinstance(document, Document)
+        return document.splice(self.edits)
+
+    @property
+    def tree(self) -> Json:
+        """As objects."""
+        return graft(self.reading.tree, self.edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +83,23 @@ class Engine:
     def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
-        self._eyes = Eyes(workers)
-        self._looks = Looks(record, seers, options, self._eyes)
-        self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
+        eyes = Eyes(workers)
+        self._answers = Answers(record, eyes, Looks(record, seers, options, eyes), options)
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
+        self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
 
-    def read(self, body: bytes | bytearray, wire: Wire) -> Reading | None:
+    def read_objects(self, tree: Json, wire: Codec) -> Reading:
+        """What stands in a body that a program holds as objects."""
+        whole = Whole()
+        return Reading(wire, tree, whole, wire.read(tree, whole))
+
+    def read(self, body: bytes | bytearray, wire: Codec) -> Reading | None:
         """What stands in a body; None for one that cannot be read, which then goes on untouched."""
         document = lift(body, f"sightline-{secrets.token_hex(8)}-")
         if document is None:
             return None
-        return Reading(wire, document, wire.read(document.tree, document.text_of))
+        return Reading(wire, document.tree, document, wire.read(document.tree, document))
 
     async def prepare(self, reading: Reading, visitor: Visitor, paid: bool = True) -> Prepared:
         rules = Rules(
@@ -95,12 +107,14 @@ class Engine:
             mode=self._options.mode,
             max_images=self._options.max_images,
             paid=paid,
+            retention=self._options.retention,
             poison=self._poisoned(reading.scene, visitor),
         )
         return await self._prepared(reading, visitor, rules)
 
     def _profile(self, visitor: Visitor, model: str) -> Profile:
-        known = known_profile(self._record, visitor.upstream, visitor.wire, model, self._options.overrides)
+        said, hoist = self._options.overrides, self._options.hoist
+        known = known_profile(self._record, visitor.upstream, visitor.wire, model, said, hoist=hoist)
         suspicion = self._suspected.get((visitor.upstream.name, model))
         if suspicion is None or suspicion[0] < asyncio.get_running_loop().time():
             return known
@@ -111,7 +125,12 @@ class Engine:
         said = lesson(status, text)
         if said is None:
             return None
+        place = (visitor.upstream.name, visitor.wire, before.scene.model)
         for rules, taught in _ways(before, said):
+            if taught.lesson and taught.lesson.tool_images:
+                if place in self._moved:  # that was tried before, and did not help
+                    continue
+                self._moved.put(place, said.kind)
             after = await self._prepared(before.reading, visitor, rules)
             if after.scene != before.scene:
                 note = f"sent again after the upstream said {status} ({said.kind})"
@@ -137,65 +156,19 @@ class Engine:
             self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))
 
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
-        scene = await self._decided(reading.scene, visitor, rules)
-        edits = reading.wire.lower(scene, reading.document.tree, rules.profile)
-        body = reading.document.splice(edits)
-        said = receipt.of(scene, visitor.upstream.name)
-        return Prepared(body, bool(edits), reading, scene, rules, said)
+        scene, facts = await self._decided(reading, visitor, rules)
+        edits = reading.wire.lower(scene, reading.tree, rules.profile)
+        said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts)
+        return Prepared(edits, reading, scene, rules, said)
 
-    async def _decided(self, scene: Scene, visitor: Visitor, rules: Rules) -> Scene:
+    async def _decided(self, reading: Reading, visitor: Visitor, rules: Rules) -> tuple[Scene, Facts]:
         facts = Facts()
         for _ in range(_ROUNDS):
-            outcome = decide(scene, facts, rules)
+            outcome = decide(reading.scene, facts, rules)
             if isinstance(outcome, Scene):
-                return outcome
-            facts = facts.with_answers(await self._answers(outcome, visitor, rules))
+                return outcome, facts
+            facts = facts.with_answers(await self._answers.to(outcome, reading, visitor, rules))
         raise AssertionError("the passes ask without end")
-
-    async def _answers(self, needs: Needs, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
-        """All needs at once. What takes longer than the user's patience goes on behind the request."""
-        answers: dict[Need, Answer] = {}
-        flights: dict[Need, asyncio.Task[Answer]] = {}
-        for need in needs.needs:
-            if isinstance(need, Probe):  # a few microseconds: not worth a task
-                answers[need] = self._eyes.probe(need.image)
-            else:
-                flights[need] = self._flight(need, visitor, rules)
-        if flights:
-            # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
-            patience = self._options.patience if any(isinstance(need, Look) for need in flights) else None
-            await asyncio.wait(set(flights.values()), timeout=patience)
-        for need, flight in flights.items():
-            answers[need] = flight.result() if flight.done() else PENDING
-        return answers
-
-    def _flight(self, need: Need, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
-        """One task for one question, however many requests ask it at the same time."""
-        key: Hashable = need
-        if isinstance(need, Look):  # an agent's side requests ask for other models, but for the same eyes
-            key = (need, visitor.scope, visitor.upstream.name, visitor.wire, rules.profile.sibling)
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.create_task(self._answer(need, visitor, rules))
-            flight.add_done_callback(lambda _: self._flights.pop(key, None))
-        return flight
-
-    async def _answer(self, need: Need, visitor: Visitor, rules: Rules) -> Answer:
-        try:
-            match need:
-                case Probe(image=image):
-                    return self._eyes.probe(image)
-                case Check(image=image):
-                    return await self._eyes.check(image)
-                case Refit():
-                    return await self._eyes.refit(need)
-                case Look():
-                    return await self._looks.look(need, visitor, rules.profile)
-                case _:
-                    assert_never(need)
-        except Exception:
-            log.exception("a need could not be answered: %s", type(need).__name__)
-            return Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
     def _poisoned(self, scene: Scene, visitor: Visitor) -> frozenset[str]:
         if not self._poison:  # nothing is poisoned nearly always, and a key reads every byte of an image
@@ -205,10 +178,17 @@ class Engine:
 
 
 def known_profile(
-    record: Record, upstream: Upstream, wire: WireName, model: str, overrides: Sequence[tuple[str, bool]]
+    record: Record,
+    upstream: Upstream,
+    wire: WireName,
+    model: str,
+    overrides: Sequence[Override],
+    *,
+    hoist: bool = False,
 ) -> Profile:
     """What is known of a model: the user's word, the table, and what the upstream itself has said."""
-    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name)
+    moved = hoist if upstream.hoist is None else upstream.hoist
+    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
 
@@ -223,6 +203,9 @@ def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
             # Every image decodes, and yet one was refused: perhaps a plainer encoding will do.
             yield replace(distrustful, recode=True), Taught()
         case "unclear" | "tool_images":
+            if said.kind == "tool_images":  # the model may well see them, only not there
+                beside = Lesson(tool_images={profile.wire: "hoist"}, why=said.lesson.why)
+                yield replace(rules, profile=profile.learnt(beside)), Taught(beside)
             yield distrustful, Taught()
             # Words are taken by every model.
             blind = Lesson(blind=True, why=said.lesson.why)

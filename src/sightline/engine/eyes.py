@@ -10,11 +10,14 @@ from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.pixels.fit import fitted, task
+from sightline.pixels.headers import animated
 from sightline.pixels.probe import probe
 from sightline.pixels.worker import Workers
 from sightline.sources.inline import decode, decoded_size, head
 
-_HEAD = 64 * 1024
+_HEADS = (2048, 64 * 1024)  # letters of base64: enough for nearly all, and for those with a preview in front
+_MAY_MOVE = ("image/gif", "image/webp")
+_CUT = Refusal("corrupt", "it ends before its size is told", "ask for the image again")
 _REMEMBERED = 4096
 _REFITTED_BYTES = 128 * 1024 * 1024
 _MAY_PASS = frozenset({"unavailable", "too_large"})  # a busy machine may be the cause: asked again the next time
@@ -26,14 +29,6 @@ class Eyes:
         self._checked: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
         self._refitted: Shelf[Image | Refusal] = Shelf(_REFITTED_BYTES)
 
-    def probe(self, image: Inline) -> Picture | Refusal:
-        """From the header, which is nearly always in the first kilobytes: cheaper than to look it up."""
-        seen = probe(head(image.text, _HEAD), decoded_size(image.text))
-        if seen is None:
-            data = decode(image.text)
-            seen = data if isinstance(data, Refusal) else probe(data, len(data))
-        return seen or Refusal("corrupt", "it ends before its size is told", "ask for the image again")
-
     async def check(self, image: Inline) -> Picture | Refusal:
         """What the header says, when every pixel can be decoded."""
         known = self._checked.get(image.key)
@@ -41,7 +36,7 @@ class Eyes:
             return known
         data = decode(image.text)
         found = data if isinstance(data, Refusal) else await self._workers.run("check", data)
-        seen = found if isinstance(found, Refusal) else self.probe(image)
+        seen = found if isinstance(found, Refusal) else probed(image)
         return seen if _passes(seen) else self._checked.put(image.key, seen)
 
     async def refit(self, need: Refit) -> Image | Refusal:
@@ -65,6 +60,25 @@ class Eyes:
         """One image for one, nothing cut away or moved: a chat's words may be about coordinates."""
         made = await self._workers.run("fit", data, task(replace(goal, images=1, plain=True)))
         return made if isinstance(made, Refusal) else fitted(made.facts, made.data).parts[0].image
+
+
+def probed(image: Inline) -> Picture | Refusal:
+    """From the header, which is nearly always in the first kilobytes: cheaper than to look it up."""
+    size = decoded_size(image.text)
+    for length in _HEADS:
+        if seen := probe(head(image.text, length), size):
+            return _watched(seen, image)
+    data = decode(image.text)
+    seen = data if isinstance(data, Refusal) else probe(data, len(data))
+    return _watched(seen, image) if seen else _CUT
+
+
+def _watched(seen: Picture | Refusal, image: Inline) -> Picture | Refusal:
+    """With whether it moves, which only its whole length tells."""
+    if isinstance(seen, Refusal) or seen.mime not in _MAY_MOVE:
+        return seen
+    data = decode(image.text)
+    return replace(seen, moving=True) if isinstance(data, bytes) and animated(data) else seen
 
 
 def _passes(answer: object) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from sightline.engine.eyes import Eyes
+from sightline.engine.eyes import Eyes, probed
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.shelf import Shelf
-from sightline.model.facts import Description, Look
+from sightline.model.facts import Description, Kept, Look
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
@@ -30,6 +30,7 @@ _NOT_HERE = Refusal(
     "the request only names where it is kept, and the model that looks needs the image itself",
     "attach the image itself",
 )
+_UNKEPT = Refusal("unavailable", "the record could not take it", "see to the disk that holds the record")
 _NOBODY = Refusal(
     "unavailable",
     "this model takes no images and no model that could look at them was found",
@@ -47,6 +48,7 @@ class Looks:
         self._options = options
         self._eyes = eyes
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
+        self._kept: Shelf[str] = Shelf(_DIGESTS)
         self._failed: dict[tuple[str, ...], tuple[float, Refusal]] = {}
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
@@ -63,8 +65,24 @@ class Looks:
             return known
         return PENDING if need.remembered_only else await self._asked(seers, image, visitor)
 
+    async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
+        """An image into the record, so that a reference to it can be given."""
+        seen = probed(inline)
+        digest = self._digests.get(inline.key)
+        if isinstance(seen, Refusal):
+            return seen
+        if digest is None or (visitor.scope, digest) not in self._kept:
+            image = self._opened(inline)
+            if isinstance(image, Refusal):
+                return image
+            digest = image.sha256
+            if not await asyncio.to_thread(self._record.keep_image, visitor.scope, image):
+                return _UNKEPT
+            self._kept.put((visitor.scope, digest), digest)
+        return Kept(digest, seen)
+
     def _opened(self, inline: Inline) -> Image | Refusal:
-        seen = self._eyes.probe(inline)
+        seen = probed(inline)
         if isinstance(seen, Refusal):
             return seen
         data = decode(inline.text)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from sightline.model.ports import Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Mode
+from sightline.model.rules import Mode, Retention
 from sightline.model.upstream import Visitor
+from sightline.profiles.lookup import Override
+from sightline.sources.web import Grant
+
+_WEB = Grant()
 
 SeersOf = Callable[[Visitor, Profile], Awaitable[Sequence[Seer | Refusal]]]
 """Who may look for a visitor, best first; a refusal among them says why somebody cannot be asked."""
@@ -24,5 +28,8 @@ class Options:
     prompt: str  # the name of both in the record
     mode: Mode = "fallback"
     max_images: int = 20
-    overrides: Sequence[tuple[str, bool]] = ()  # model patterns and whether they see
+    retention: Retention = Retention()  # noqa: RUF009
+    overrides: Sequence[Override] = ()  # what the user says of models
+    hoist: bool = False  # no image stays in a tool's result, unless an upstream says otherwise
+    web: Grant = _WEB  # how addresses are opened for models that cannot be given them
     patience: float = 45.0  # seconds for all the descriptions of one request

@@ -50,7 +50,7 @@ def door(settings: Settings | None = None, *, network: bool = False) -> Door:
     With `network` the host grants a view what is at a public https address. No setting and no caller of a tool can.
     """
     known = settings or load()
-    record = _opened(known.folder, known.record)
+    record = opened(known.folder, known.record)
     working, temporary = _working(), _temporary()
     home = Path(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
     asked, own = home if home in known.fs_reach else None, (known.file, known.folder)
@@ -80,7 +80,7 @@ def _temporary() -> Path | None:
 
 
 @functools.cache
-def _opened(folder: Path, kind: str) -> Record:
+def opened(folder: Path, kind: str) -> Record:
     """Open as long as the process is: one record serves every call and every thread."""
     record = open_record(folder, kind="memory" if kind == "memory" else "disk")
     atexit.register(record.close)
@@ -93,3 +93,6 @@ def workers() -> Workers:
     shared = Workers({**TASKS, **TASK})
     atexit.register(shared.end)
     return shared
+
+
+os.register_at_fork(after_in_child=workers.cache_clear)  # a fork has none of the threads that wait for them

@@ -9,7 +9,7 @@ from typing import TypeVar
 from sightline.model.geometry import Size
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
-from sightline.model.source import Inline, Source
+from sightline.model.source import Inline, Link, Source
 
 T = TypeVar("T")
 
@@ -45,6 +45,47 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """The image, safe in the record before anything refers to it. Answered by `Kept`."""
+
+    image: Inline
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    sha256: str
+    picture: Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """What an address holds, for a model that cannot be given the address. Answered by `Inline`."""
+
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Is there still a file at this path? Answered by `bool`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What is known of the conversation beyond its words. Answered by `History`."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """For each message, its length in tokens without images; and which requests met a cold cache."""
+
+    tokens: tuple[int, ...]
+    cold: frozenset[int] = frozenset()  # a request that ended with this message found nothing of it cached
+    head: int = 0  # tokens in front of the first message: system and tools
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     sha256: str
     size: Size
@@ -52,8 +93,8 @@ class Description:
     seer: str
 
 
-Need = Probe | Check | Refit | Look
-Answer = Picture | Image | Description | Refusal
+Need = Probe | Check | Refit | Look | Keep | Fetch | Present | Recall
+Answer = Picture | Image | Description | Kept | Inline | bool | History | Refusal
 
 
 @dataclass(frozen=True, slots=True)

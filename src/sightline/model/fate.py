@@ -39,4 +39,12 @@ class Refused:
     refusal: Refusal
 
 
-Fate = Shown | Refitted | Told | Refused
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """The model has seen it in an earlier step, and gets a line that says what it was and how to see it again."""
+
+    words: str
+    why: str
+
+
+Fate = Shown | Refitted | Told | Retired | Refused

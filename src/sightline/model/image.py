@@ -23,6 +23,7 @@ class Picture:
     size: Size  # as a person sees it: orientation applied
     bytes: int  # of the file, decoded
     turned: bool = False  # the header asks for a rotation or a mirror
+    moving: bool = False  # it has more than one frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,13 @@ class Target:
     sizing: Sizing | None = None  # what the provider will do to an image; here it finds nothing left to do
     tokens: int | None = None  # for all images together
     images: int = 1  # how many may be sent in its place
+    still: bool = False  # an animation becomes its first frame
     plain: bool = False  # nothing is cut away or moved: for whoever answers with coordinates
 
     def admits(self, picture: Picture, encoded: int) -> bool:
         return (
             picture.mime in self.formats
+            and not (self.still and picture.moving)
             and (self.encoded_bytes is None or encoded <= self.encoded_bytes)
             and self.takes(picture.size)
         )

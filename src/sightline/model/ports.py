@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,6 +69,15 @@ class Record(Protocol):
     def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
 
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+
+    def visit(self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float) -> AbstractSet[str]:
+        """A request has come, with a conversation whose messages have these names.
+
+        `ends` are the indexes of those with which the requests before it ended, and it itself; `life` is how long a
+        prompt cache lasts, in seconds. Gives the names of those whose request met a cold cache: nobody had asked for
+        so long, or the client had changed what it said before. Once cold, always cold.
+        """
+        ...
 
     def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None: ...
 

@@ -11,9 +11,19 @@ Mode = Literal["fallback", "always", "off"]
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """When an image that was seen gives its place to a line about it."""
+
+    turns: int | None = None  # a number: those of the newest turns stay; None: by what the cache costs
+    off: bool = False
+    pasted: bool = False  # those that a user pasted may be retired too, where they can be seen again
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     profile: Profile
     mode: Mode = "fallback"
+    retention: Retention = Retention()
     max_images: int = 20  # described in one request; 0: no limit
     paid: bool = True  # False where only a count is asked for: no look is paid for that
     distrust: bool = False  # the upstream could not read some image: decode each before it is sent again

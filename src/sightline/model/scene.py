@@ -1,16 +1,19 @@
-"""The sights of one request and where they stand."""
+"""The sights of one request, and the conversation they stand in."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from sightline.model.fate import Fate
+from sightline.model.fate import Fate, Refitted, Shown
 from sightline.model.source import Source
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root of a body to a value in it."""
+
+_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +22,49 @@ class Call:
 
     id: str
     name: str = ""
+    path: str | None = None  # of the file that it was asked to open
+    arguments: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def filename(self) -> str | None:
+        """The last part of its path."""
+        last = (self.path or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
+        return last if 0 < len(last) <= _LONGEST_NAME else None
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    place: Path  # of the image block
+    place: Path  # of the image block; of the string, where a library has written the image into one
     source: Source
-    role: Literal["user", "tool"]
+    role: Literal["user", "tool"]  # who brought it: pasted, or by a tool call
     call: Call | None = None
-    filename: str | None = None  # the last part of the name only
+    message: int = 0  # index of the message that it stands in
+    within: Path | None = None  # in a string: the way through the JSON that it holds; (): it is the whole string
+    hoisted: bool = False  # a tool brought it, and it stands in a user message already
+    fixed: bool = False  # its pixels may be refitted, but nothing else may stand there
+    label: str = ""  # words that stand beside it where it is moved
     fate: Fate | None = None
 
+    @property
+    def filename(self) -> str | None:
+        return self.call.filename if self.call else None
+
+    @property
+    def held(self) -> bool:
+        """Does it stand in the result of a tool?"""
+        return self.role == "tool" and not self.hoisted
+
     def meets(self, fate: Fate) -> Sight:
-        return replace(self, fate=fate)
+        """The sight with its fate; where nothing else may stand, its pixels stay."""
+        return replace(self, fate=fate if not self.fixed or isinstance(fate, Shown | Refitted) else Shown())
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One item of a conversation, in the words that all wires share."""
+
+    role: Literal["user", "assistant", "tool", "other"]
+    opens: bool = False  # a turn begins here: a person has said something
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +72,13 @@ class Scene:
     model: str
     sights: tuple[Sight, ...] = ()
     stream: bool = False
+    messages: tuple[Message, ...] = ()
+    tools: frozenset[str] = frozenset()  # the names of those that the model may call
+    partial: bool = False  # the provider holds a part of the conversation that is not in the body
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The last messages of the requests that it has grown from, one for each step, and of this one."""
+        speaks = [message.role == "assistant" for message in self.messages]
+        steps = (i for i in range(len(speaks) - 1) if speaks[i + 1] and not speaks[i])
+        return (*steps, *([len(speaks) - 1] if speaks else []))

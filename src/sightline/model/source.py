@@ -16,14 +16,19 @@ class Inline:
 
     declared: str  # the media type as the client declares it; it may lie, or be empty
     text: bytes | bytearray | memoryview = field(repr=False)
+    leaf: str = field(default="", repr=False)  # how the text stands in the tree of the body, perhaps lifted out
 
     @cached_property
     def key(self) -> str:
         """Names the image across requests, without a decode. Taken only when somebody asks: it reads every byte."""
         return blake3(self.text).hexdigest()
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _sample(self) -> int:
         return hash((len(self.text), bytes(self.text[:_SAMPLE]), bytes(self.text[-_SAMPLE:])))
+
+    def __hash__(self) -> int:
+        return self._sample
 
     def __eq__(self, other: object) -> bool:
         if self is other:

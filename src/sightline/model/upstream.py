@@ -9,28 +9,31 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from sightline.model.profile import Api, WireName
+from sightline.model.profile import WireName
 
-_versioned = re.compile(r"/v\d+[a-z0-9]*\Z").search
+_versioned = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z").search
+_version = re.compile(r"/v\d+[a-z0-9]*(?=/)").match
+_OWN_HEADERS: Mapping[WireName, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
     name: str
-    bases: Mapping[Api, str]  # the address in front of /v1/messages, /chat/completions, …
+    bases: Mapping[WireName, str]  # the address in front of /v1/messages, /chat/completions, …
     preset: str = ""  # the row of `profiles` that tells what its models can do; empty: none
     key_variables: tuple[str, ...] = ()  # environment variables that usually hold its key
     api_key: str = field(default="", repr=False)  # set: replaces the client's own credential
+    hoist: bool | None = None  # no image stays in a tool's result; None: as the settings say for all
     bearer: bool = False  # takes its key as a bearer token, also where the wire has a header of its own
 
-    def base(self, api: Api) -> str:
+    def base(self, api: WireName) -> str:
         """Where this is served; an upstream that names no address for it is asked at its first one."""
         return self.bases.get(api) or next(iter(self.bases.values()))
 
-    def credential(self, api: Api, key: str) -> tuple[str, str]:
+    def credential(self, api: WireName, key: str) -> tuple[str, str]:
         """The header that carries a key to this upstream."""
-        own_header = api == "anthropic" and not self.bearer
-        return ("x-api-key", key) if own_header else ("authorization", f"Bearer {key}")
+        own = _OWN_HEADERS.get(api) if not self.bearer else None
+        return (own, key) if own else ("authorization", f"Bearer {key}")
 
     @property
     def on_loopback(self) -> bool:
@@ -47,10 +50,19 @@ class Visitor:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # credential, user agent, version
 
 
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The upstreams that requests can reach."""
+
+    named: Mapping[str, Upstream]
+    owners: Mapping[WireName, Upstream]  # who gets requests of each kind when no upstream is named
+
+
 def joined(base: str, path: str) -> str:
     """`path`, as clients ask for it, below a base address; a version that both carry stands once."""
     base = base.rstrip("/")
-    return base + (path.removeprefix("/v1") if path.startswith("/v1/") and _versioned(base) else path)
+    version = _version(path) if _versioned(base) else None
+    return base + (path[version.end() :] if version else path)
 
 
 @lru_cache(256)

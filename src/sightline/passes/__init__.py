@@ -8,12 +8,15 @@ from sightline.model.facts import Facts, Needs
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene
 from sightline.passes.fit import fit
+from sightline.passes.label import label
 from sightline.passes.permit import permit
+from sightline.passes.resolve import resolve
+from sightline.passes.retain import retain
 from sightline.passes.tell import tell
 
 Pass = Callable[[Scene, Facts, Rules], Scene | Needs]
 
-PASSES: Sequence[Pass] = (permit, fit, tell)
+PASSES: Sequence[Pass] = (permit, resolve, retain, fit, tell, label)
 
 
 def decide(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:

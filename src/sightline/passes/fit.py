@@ -5,9 +5,10 @@ The whole history is judged on every request: one image more can make an old one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from sightline.model.facts import Check, Facts, Need, Needs, Probe, Refit
+from sightline.model.facts import Check, Facts, Keep, Need, Needs, Probe, Refit
 from sightline.model.fate import Fate, Refitted, Refused, Shown
 from sightline.model.image import Image, Picture, Target
 from sightline.model.profile import Limits
@@ -28,42 +29,44 @@ def target(limits: Limits, images: int = 1, encoded: int = 0) -> Target:
     room = limits.request_bytes * 9 // 10 if limits.request_bytes is not None else None
     if room is not None and encoded > room:
         each = min(each or room, room >> (images - 1).bit_length())
-    return Target(limits.formats, each, limits.edge_among(images))
+    return Target(limits.formats, each, limits.edge_among(images), still=limits.still)
 
 
 def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     if rules.blind:
         return scene
-    encoded = sum(len(s.source.text) for s in scene.sights if isinstance(s.source, Inline))
-    goal = target(rules.profile.limits, len(scene.sights), encoded)
-    left_out = _beyond_count(scene, rules)
+    live = [sight for sight in scene.sights if sight.fate is None]
+    encoded = sum(len(s.source.text) for s in live if isinstance(s.source, Inline))
+    goal = target(rules.profile.limits, len(live), encoded)
+    made = replace(goal, sizing=rules.profile.sizing)  # what is made anew is made so that nobody resizes it again
+    left_out = _beyond_count(live, rules)
     needs: set[Need] = set()
     sights: list[Sight] = []
     for sight in scene.sights:
-        outcome = sight.fate or left_out.get(sight.place) or _fate(sight, goal, facts, rules)
-        if isinstance(outcome, Need):
-            needs.add(outcome)
+        outcome = sight.fate or left_out.get(sight.place) or _fate(sight, goal, made, facts, rules)
+        if isinstance(outcome, frozenset):
+            needs |= outcome
         else:
             sights.append(sight.meets(outcome))
     return Needs(frozenset(needs)) if needs else replace(scene, sights=tuple(sights))
 
 
-def _beyond_count(scene: Scene, rules: Rules) -> dict[tuple[str | int, ...], Fate]:
+def _beyond_count(live: Sequence[Sight], rules: Rules) -> dict[tuple[str | int, ...], Fate]:
     """The oldest images, where a provider takes only so many: several at once, so that it happens seldom."""
     most = rules.profile.limits.count
-    if most is None or len(scene.sights) <= most:
+    if most is None or len(live) <= most:
         return {}
     batch = max(1, most // 4)
-    leaving = -(-(len(scene.sights) - most) // batch) * batch
+    leaving = -(-(len(live) - most) // batch) * batch
     no = Refusal(
         "too_large",
         f"the provider takes at most {most} images in a request and newer ones were kept",
         "ask for the image again to see it",
     )
-    return {s.place: Refused(absence(no, s.filename), no) for s in scene.sights[:leaving]}
+    return {s.place: Refused(absence(no, s.filename), no) for s in live[:leaving]}
 
 
-def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | Need:
+def _fate(sight: Sight, goal: Target, made: Target, facts: Facts, rules: Rules) -> Fate | frozenset[Need]:
     if not isinstance(sight.source, Inline):
         return Shown()
     if rules.poison and sight.source.key in rules.poison:
@@ -73,29 +76,31 @@ def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | Need
     seen = facts.answer(need, Picture)
     match seen:
         case None:
-            return need
+            return frozenset({need})
         case Refusal():
             return Refused(absence(seen, sight.filename), seen)
         case Picture() if goal.admits(seen, len(sight.source.text)) and not rules.recode:
             return Shown() if seen.mime == sight.source.declared else Shown(seen.mime)
         case Picture():
-            return _refitted(sight, sight.source, seen, goal, facts)
+            return _refitted(sight, sight.source, made, _why(seen, len(sight.source.text), goal), facts)
 
 
-def _refitted(sight: Sight, source: Inline, seen: Picture, goal: Target, facts: Facts) -> Fate | Need:
-    need = Refit(source, goal)
+def _refitted(sight: Sight, source: Inline, made: Target, why: str, facts: Facts) -> Fate | frozenset[Need]:
+    need = Refit(source, made)
     match facts.answer(need, Image):
         case None:
-            return need
+            return frozenset({need, Keep(source)})  # what was sent is not lost for what it became
         case Refusal() as no:
             return Refused(absence(no, sight.filename), no)
         case Image() as image:
-            return Refitted(image, _why(seen, len(source.text), goal))
+            return Refitted(image, why)
 
 
 def _why(seen: Picture, encoded: int, goal: Target) -> str:
     if seen.mime not in goal.formats:
         return f"{seen.mime} is not taken there"
+    if goal.still and seen.moving:
+        return "animations are not taken there"
     if goal.edge is not None and seen.size.edge > goal.edge:
         return f"{seen.size} is over {goal.edge} px"
     if goal.encoded_bytes is not None and encoded > goal.encoded_bytes:

@@ -17,11 +17,15 @@ _LARGEST_TEXT = LARGEST // 3 * 4 + 4
 
 
 def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    return replace(scene, sights=tuple(map(_judged, scene.sights)))
+    if not any(map(_is_too_large, scene.sights)):
+        return scene
+    return replace(scene, sights=tuple(_judged(sight) if _is_too_large(sight) else sight for sight in scene.sights))
+
+
+def _is_too_large(sight: Sight) -> bool:
+    return isinstance(sight.source, Inline) and len(sight.source.text) > _LARGEST_TEXT
 
 
 def _judged(sight: Sight) -> Sight:
-    if not isinstance(sight.source, Inline) or len(sight.source.text) <= _LARGEST_TEXT:
-        return sight
     no = Refusal("too_large", f"it is larger than {LARGEST >> 20} MiB", "ask for a smaller copy of it")
     return sight.meets(Refused(absence(no, sight.filename), no))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sightline.model.facts import Description, Facts, Look, Need, Needs
-from sightline.model.fate import Fate, Refused, Told
+from sightline.model.fate import Fate, Refused, Shown, Told
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
@@ -32,7 +32,11 @@ def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     needs: set[Need] = set()
     sights: list[Sight] = []
     for index, sight in enumerate(scene.sights):
-        outcome = sight.fate or _fate(sight, facts, rules, paid=rules.paid and index >= newest)
+        outcome = (
+            sight.fate
+            or (Shown() if sight.fixed else None)
+            or _fate(sight, facts, rules, paid=rules.paid and index >= newest)
+        )
         if isinstance(outcome, Look):
             needs.add(outcome)
         else:

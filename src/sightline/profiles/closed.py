@@ -9,7 +9,7 @@ from sightline.profiles.preset import (
     MIB,
     PNG,
     WEBP,
-    CachePrice,
+    Cached,
     Preset,
     blind,
     seeing,
@@ -22,7 +22,7 @@ _ANTHROPIC_LIMITS = Limits(
     encoded_bytes=10 * MIB, edge=8000, crowd=20, crowd_edge=2000, count=100, request_bytes=32 * MIB
 )
 
-_OPENAI_LIMITS = Limits(count=1500, request_bytes=512 * MIB)
+_OPENAI_LIMITS = Limits(still=True, count=1500, request_bytes=512 * MIB)
 
 _GEMINI_LIMITS = Limits(formats=(PNG, JPEG, WEBP, "image/heic", "image/heif"), count=3600, request_bytes=100 * MIB)
 
@@ -37,11 +37,11 @@ ANTHROPIC = Preset(
     sibling="claude-haiku-5-5",
     limits=_ANTHROPIC_LIMITS,
     cache=(
-        CachePrice("claude-fable-5-1*", 1.25, 0.025),
-        CachePrice("claude-mythos-5-1*", 1.25, 0.025),
-        CachePrice("claude-opus-5-5*", 1.25, 0.05),
-        CachePrice("claude-sonnet-5-5*", 1.25, 0.05),
-        CachePrice("*", 1.25, 0.1),
+        Cached("claude-fable-5-1*", 1.25, 0.025),
+        Cached("claude-mythos-5-1*", 1.25, 0.025),
+        Cached("claude-opus-5-5*", 1.25, 0.05),
+        Cached("claude-sonnet-5-5*", 1.25, 0.05),
+        Cached("*", 1.25, 0.1),
     ),
 )
 
@@ -59,12 +59,12 @@ OPENAI = Preset(
     sibling="gpt-6-luna",
     limits=_OPENAI_LIMITS,
     cache=(
-        CachePrice("gpt-6.1-sol*", 1.25, 0.05),
-        CachePrice("gpt-6*", 1.25, 0.1),
-        CachePrice("gpt-5.6*", 1.25, 0.1),
-        CachePrice("gpt-5*", 1, 0.1),
-        CachePrice("gpt-4o*", 1, 0.5),
-        CachePrice("*", 1, 0.25),
+        Cached("gpt-6.1-sol*", 1.25, 0.05, 1800),
+        Cached("gpt-6*", 1.25, 0.1, 1800),
+        Cached("gpt-5.6*", 1.25, 0.1, 1800),
+        Cached("gpt-5*", 1, 0.1, 600),
+        Cached("gpt-4o*", 1, 0.5, 600),
+        Cached("*", 1, 0.25, 600),
     ),
 )
 
@@ -89,7 +89,7 @@ GEMINI = Preset(
     rows=(*blind("*-tts*", "*embedding*", "lyria*"), *seeing("gemini-*", "gemma-3*", "gemma-4*")),
     sibling="gemini-3.8-flash",
     limits=_GEMINI_LIMITS,
-    cache=(CachePrice("gemini-4-argon*", 1, 0.05), CachePrice("*", 1, 0.1)),
+    cache=(Cached("gemini-4-argon*", 1, 0.05, 600), Cached("*", 1, 0.1, 600)),
 )
 
 XAI = Preset(
@@ -100,5 +100,5 @@ XAI = Preset(
     rows=(*seeing("grok-4*", "grok-build*"), *uncertain("grok-code-fast*"), *blind("grok-3*")),
     sibling="grok-4.3",
     limits=_XAI_LIMITS,
-    cache=(CachePrice("grok-4.6*", 1, 0.25), CachePrice("grok-4.7*", 1, 0.25), CachePrice("*", 1, 0.16)),
+    cache=(Cached("grok-4.6*", 1, 0.25), Cached("grok-4.7*", 1, 0.25), Cached("*", 1, 0.16)),
 )

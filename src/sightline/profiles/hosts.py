@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sightline.model.profile import Limits
-from sightline.profiles.preset import GIF, JPEG, MIB, PNG, WEBP, CachePrice, Preset, blind, seeing
+from sightline.profiles.preset import GIF, JPEG, MIB, PNG, WEBP, Cached, Preset, blind, seeing
 
 OPENROUTER = Preset(
     name="openrouter",
@@ -33,7 +33,7 @@ GROQ = Preset(
     ),
     sibling="qwen/qwen3.8-27b",
     limits=Limits(encoded_bytes=4 * MIB, count=5, request_bytes=20 * MIB),
-    cache=(CachePrice("openai/gpt-oss-*", 1, 0.5), CachePrice("*", 1, 1)),
+    cache=(Cached("openai/gpt-oss-*", 1, 0.5, 7200), Cached("*", 1, 1, 7200)),
 )
 
 _OLLAMA_SEEING = (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from sightline.model.profile import Profile, WireName
+from sightline.model.profile import UNSIZED, CachePrice, Profile, ToolImages, WireName
+from sightline.profiles.families import Family, family
 from sightline.profiles.names import glob, matches
-from sightline.profiles.preset import Preset, Row
+from sightline.profiles.preset import TOOL_IMAGES, Preset, Row
 from sightline.profiles.presets import PRESETS
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "host.docker.internal"})  # noqa: S104
@@ -16,28 +18,49 @@ _NO_RULE = Row(pattern="", vision=None)
 _SEES = {True: "sees images", False: "is blind", None: "may or may not see images"}
 
 
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What the user says of the models that match a pattern; None: nothing."""
+
+    pattern: str
+    vision: bool | None = None
+    tool_images: bool | None = None  # do they take images inside tool results?
+
+
 def profile(
-    upstream: str, wire: WireName, model: str, overrides: Sequence[tuple[str, bool]] = (), *, name: str = ""
+    upstream: str,
+    wire: WireName,
+    model: str,
+    overrides: Sequence[Override] = (),
+    *,
+    name: str = "",
+    hoist: bool = False,
 ) -> Profile:
     """The profile of `model` at the preset `upstream`; empty, or not a preset: nothing is known by name.
 
     `overrides` are the user's own rules in their order, a glob on `model` or on `upstream/model`. `name`
-    is what the user calls the upstream, where that is not the preset's name.
+    is what the user calls the upstream, where that is not the preset's name. With `hoist`, no image stays in a
+    tool's result, whether the wire would take it there or not.
     """
     preset = PRESETS.get(upstream, _UNKNOWN)
     row = _row(preset, wire, model)
-    said = _override(overrides, model, (name, upstream))
-    vision, why = said or (row.vision, _reason(preset, row))
+    kin = family(model)
+    own = [each for each in overrides if _means(each.pattern, model, (name, upstream))]
+    sees = next((each for each in own if each.vision is not None), None)
+    why = f"your setting says that {sees.pattern} {_SEES[sees.vision]}" if sees else _reason(preset, row)
     return Profile(
         name or upstream,
         wire,
         model,
-        vision,
+        sees.vision if sees else row.vision,
         limits=row.limits or preset.limits,
-        tool_images=preset.carries_tool_images(wire),
+        tool_images=_tool_images(preset, row, kin, wire, own, hoist=hoist),
+        sizing=preset.sizing or kin.sizing or UNSIZED,
+        cache=_cache(preset, model),
         sibling=row.sibling or preset.sibling,
         why=why,
-        settled=said is not None,
+        settled=sees is not None,
+        placed=hoist or any(each.tool_images is not None for each in own),
     )
 
 
@@ -64,12 +87,26 @@ def _row(preset: Preset, wire: WireName, model: str) -> Row:
     return next((row for row in rows if matches(row.pattern, model)), _NO_RULE)
 
 
-def _override(overrides: Sequence[tuple[str, bool]], model: str, upstreams: tuple[str, ...]) -> tuple[bool, str] | None:
+def _means(pattern: str, model: str, upstreams: tuple[str, ...]) -> bool:
     known_as = (model, *(f"{upstream}/{model}" for upstream in upstreams if upstream))
-    for pattern, sees in overrides:
-        if any(matches(pattern, each) for each in known_as):
-            return sees, f"your setting says that {pattern} {_SEES[sees]}"
-    return None
+    return any(matches(pattern, each) for each in known_as)
+
+
+def _tool_images(
+    preset: Preset, row: Row, kin: Family, wire: WireName, own: Sequence[Override], *, hoist: bool
+) -> ToolImages:
+    """Where images of tool results go: the user's word, then the model's row, its host, its family, its wire."""
+    usual = row.tool_images or preset.tool_images.get(wire) or kin.tool_images.get(wire) or TOOL_IMAGES[wire]
+    moved: ToolImages = "bridge" if usual == "bridge" else "hoist"
+    said = next((each.tool_images for each in own if each.tool_images is not None), None)
+    if said is None:
+        return moved if hoist else usual
+    return "native" if said else moved
+
+
+def _cache(preset: Preset, model: str) -> CachePrice:
+    found = next((row for row in preset.cache if matches(row.pattern, model)), None)
+    return CachePrice(found.write, found.read, found.seconds) if found else CachePrice()
 
 
 def _reason(preset: Preset, row: Row) -> str:

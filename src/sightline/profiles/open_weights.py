@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from sightline.model.image import base64_length
 from sightline.model.profile import Limits
+from sightline.model.sizing import Flat
 from sightline.profiles.preset import (
     JPEG,
     MIB,
     PNG,
     WEBP,
-    CachePrice,
+    Cached,
     Preset,
     blind,
     seeing,
@@ -32,7 +33,9 @@ _GLM_LIMITS = Limits(formats=(PNG, JPEG), encoded_bytes=base64_length(5 * MIB), 
 
 _QWEN_LIMITS = Limits(formats=(PNG, JPEG, WEBP), encoded_bytes=10 * MIB)
 
-_MISTRAL_LIMITS = Limits(encoded_bytes=base64_length(10 * MIB))
+_MISTRAL_LIMITS = Limits(still=True, encoded_bytes=base64_length(10 * MIB))
+
+_HOURS = 4 * 3600.0  # "hours to days"
 
 DEEPSEEK = Preset(
     name="deepseek",
@@ -52,10 +55,11 @@ DEEPSEEK = Preset(
     ),
     sibling="deepseek-flash",
     limits=_DEEPSEEK_LIMITS,
+    sizing=Flat(1024),  # also where it goes by a claude name
     cache=(
-        CachePrice("deepseek-v4-pro*", 1, 0.033),
-        CachePrice("claude-opus*", 1, 0.033),
-        CachePrice("*", 1, 0.02),
+        Cached("deepseek-v4-pro*", 1, 0.033, _HOURS),
+        Cached("claude-opus*", 1, 0.033, _HOURS),
+        Cached("*", 1, 0.02, _HOURS),
     ),
 )
 
@@ -77,10 +81,10 @@ ZAI = Preset(
     sibling="glm-5.3-flash",
     limits=_GLM_LIMITS,
     cache=(
-        CachePrice("glm-5.3-flash*", 1, 0.2),
-        CachePrice("glm-5", 1, 0.2),
-        CachePrice("glm-4*", 1, 0.183),
-        CachePrice("*", 1, 0.186),
+        Cached("glm-5.3-flash*", 1, 0.2),
+        Cached("glm-5", 1, 0.2),
+        Cached("glm-4*", 1, 0.183),
+        Cached("*", 1, 0.186),
     ),
     bearer=True,
 )
@@ -119,9 +123,9 @@ MOONSHOT = Preset(
     ),
     sibling="kimi-k2.6",
     cache=(
-        CachePrice("kimi-k3*", 1, 0.1),
-        CachePrice("kimi-k2.7-code*", 1, 0.2),
-        CachePrice("*", 1, 0.17),
+        Cached("kimi-k3*", 1, 0.1),
+        Cached("kimi-k2.7-code*", 1, 0.2),
+        Cached("*", 1, 0.17),
     ),
 )
 
@@ -150,9 +154,9 @@ MINIMAX = Preset(
     rows=(*seeing("minimax-m3*"), *blind("minimax-m2*", "minimax-m1*")),
     sibling="MiniMax-M3",
     cache=(
-        CachePrice("minimax-m3*", 1, 0.2),
-        CachePrice("minimax-m2.7*", 1, 0.2),
-        CachePrice("*", 1, 0.1),
+        Cached("minimax-m3*", 1, 0.2),
+        Cached("minimax-m2.7*", 1, 0.2),
+        Cached("*", 1, 0.1),
     ),
 )
 
@@ -183,9 +187,9 @@ DASHSCOPE = Preset(
     sibling="qwen3.8-flash",
     limits=_QWEN_LIMITS,
     cache=(
-        CachePrice("qwen3.8-flash*", 1.33, 0.107),
-        CachePrice("qwen3.8-max*", 1.25, 0.125),
-        CachePrice("*", 1.25, 0.1),
+        Cached("qwen3.8-flash*", 1.33, 0.107),
+        Cached("qwen3.8-max*", 1.25, 0.125),
+        Cached("*", 1.25, 0.1),
     ),
 )
 
@@ -216,6 +220,6 @@ MISTRAL = Preset(
     ),
     sibling="mistral-small-latest",
     limits=_MISTRAL_LIMITS,
-    cache=(CachePrice("*", 1, 0.1),),
+    cache=(Cached("*", 1, 0.1),),
     tool_images={"openai_chat": "bridge"},  # code 3230: Unexpected role 'user' after role 'tool'
 )

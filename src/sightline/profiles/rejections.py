@@ -21,7 +21,7 @@ class Rejection:
     places: tuple[Path, ...] = ()  # of the image blocks that the upstream named
 
 
-_DENIED = frozenset({401, 402, 403, 408, 429})  # about the caller or the moment, whatever their words
+DENIED = frozenset({401, 402, 403, 408, 429})  # about the caller or the moment, whatever their words
 # Sentences that may hold any words at all: routing by policy, and schemas with the tools' own descriptions.
 _ORDINARY = re.compile(r"data policy|^tools?[.\[]|input_schema|invalid (?:json )?schema", re.IGNORECASE)
 _TOKENS = re.compile(r"tokens|\bTPM\b|rate limit|context (?:length|window)", re.IGNORECASE)
@@ -29,7 +29,7 @@ _TOKENS = re.compile(r"tokens|\bTPM\b|rate limit|context (?:length|window)", re.
 
 def lesson(status: int, text: str) -> Rejection | None:
     """What an error answer says about images, or None where it is about something else."""
-    if status in _DENIED:
+    if status in DENIED:
         return None
     said = [sentence for sentence in sentences(text) if not _ORDINARY.search(sentence)]
     whole = "\n".join(said)
@@ -38,7 +38,7 @@ def lesson(status: int, text: str) -> Rejection | None:
     if kind == "request" and (_TOKENS.search(whole) or not (found or status == 413)):
         return None
     limits = _limits(*found) if found else Limits()
-    return Rejection(kind, Lesson(blind=kind == "blind", limits=limits, why=WHY[kind]), _places(said))
+    return Rejection(kind, Lesson(blind=kind == "blind" or None, limits=limits, why=WHY[kind]), _places(said))
 
 
 _NUMBERS = frozenset(each.name for each in fields(Limits)) - {"formats"}

@@ -27,11 +27,7 @@ async def asked(
     pause: float = _PAUSE,
 ) -> str | Refusal:
     """The words of the model. What the provider says of its own troubles never reaches the model that asked."""
-    sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
-    reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
-    if isinstance(reply, Refusal) or reply.status in (408, 429) or reply.status >= 500:  # it may be of the moment
-        await asyncio.sleep(_pause(reply, pause))
-        reply = await http.ask("POST", url, sent, orjson.dumps(body), SECONDS)
+    reply = await posted(http, url, headers, body, SECONDS, pause, unheard=True)
     if isinstance(reply, Refusal):
         return Refusal("unavailable", f"{seer} could not be reached to describe it", _RETRY)
     if reply.status != 200:
@@ -41,6 +37,27 @@ async def asked(
     except orjson.JSONDecodeError:
         words = ""
     return words[:_LONGEST] or Refusal("unavailable", f"{seer} gave no description of it", _RETRY)
+
+
+async def posted(
+    http: Http,
+    url: str,
+    headers: Mapping[str, str],
+    body: Json,
+    seconds: float,
+    pause: float = _PAUSE,
+    *,
+    unheard: bool = False,
+) -> Reply | Refusal:
+    """One answer, asked for again when the trouble may be of the moment; with `unheard`, also when nothing came."""
+    sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
+    payload = orjson.dumps(body)
+    reply = await http.ask("POST", url, sent, payload, seconds)
+    again = unheard if isinstance(reply, Refusal) else reply.status in (408, 429) or reply.status >= 500
+    if not again:
+        return reply
+    await asyncio.sleep(_pause(reply, pause))
+    return await http.ask("POST", url, sent, payload, seconds)
 
 
 _RETRY = "send another message in a while to have it looked at again"

@@ -33,12 +33,13 @@ class ChatSeer:
         ]
         messages: Json = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
         body: Json = {"model": self.model, "messages": messages}
-        return await asked(self.http, self.name, self.url, self.headers, body, _words)
+        return await asked(self.http, self.name, self.url, self.headers, body, words)
 
 
-def _words(answer: Json) -> str:
+def words(answer: Json) -> str:
+    """What an answer on this wire says."""
     match answer:
-        case {"choices": [{"message": {"content": str(words)}}, *_]}:
-            return _thought.sub("", words)
+        case {"choices": [{"message": {"content": str(said)}}, *_]}:
+            return _thought.sub("", said)
         case _:
             return ""

@@ -19,6 +19,8 @@ _ENDPOINTS: Mapping[WireName, str] = {
     "anthropic": "/v1/messages",
     "openai_chat": "/v1/chat/completions",
 }
+_OPENAIS = ("openai_chat", "openai_responses")  # take the same credential in the same header
+_CREDENTIALS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,11 @@ class Seers:
         """The client itself addressed the image to this provider: its own credential goes nowhere else."""
         if profile.sibling is None or (profile.sibling == profile.model and profile.vision is False):
             return None
+        wire = _asked_on(visitor)
+        if wire is None:
+            return None
         name = f"{visitor.upstream.name}/{profile.sibling}"
-        return self._seer(name, profile.sibling, visitor.upstream, visitor.wire, dict(visitor.headers))
+        return self._seer(name, profile.sibling, visitor.upstream, wire, _lent(visitor, wire))
 
     def _local(self, one: Found) -> Seer:
         upstream = Upstream(one.server, {"openai_chat": one.base}, preset=one.server)
@@ -98,3 +103,24 @@ class Seers:
         url = joined(upstream.base(wire), _ENDPOINTS[wire])
         limits = known_profile(upstream.preset, wire, model).limits
         return kind(name, model, url, limits, self._http, headers)
+
+
+def _asked_on(visitor: Visitor) -> WireName | None:
+    """The wire on which the upstream is asked to look: the visitor's own, else one that it serves beside that."""
+    if visitor.wire in _ENDPOINTS:
+        return visitor.wire
+    served: tuple[WireName, ...] = ("openai_chat", "anthropic")
+    return next((wire for wire in served if wire in visitor.upstream.bases), None)
+
+
+def _lent(visitor: Visitor, wire: WireName) -> Mapping[str, str]:
+    """The client's headers, with its credential in the header that this wire has for it."""
+    headers = dict(visitor.headers)
+    if wire == visitor.wire or (wire in _OPENAIS and visitor.wire in _OPENAIS):
+        return headers
+    given = next((headers[name] for name in _CREDENTIALS if name in headers), "")
+    kept = {name: value for name, value in headers.items() if name not in _CREDENTIALS}
+    if given:
+        name, value = visitor.upstream.credential(wire, given.removeprefix("Bearer "))
+        kept[name] = value
+    return kept

@@ -37,10 +37,11 @@ class MessagesSeer:
             "messages": [{"role": "user", "content": content}],
         }
         headers = {"anthropic-version": "2023-06-01", **self.headers}
-        return await asked(self.http, self.name, self.url, headers, body, _words)
+        return await asked(self.http, self.name, self.url, headers, body, words)
 
 
-def _words(answer: Json) -> str:
+def words(answer: Json) -> str:
+    """What an answer on this wire says."""
     blocks = answer.get("content") if isinstance(answer, dict) else None
     texts = [b.get("text") for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
     return "\n".join(text for text in texts if isinstance(text, str))

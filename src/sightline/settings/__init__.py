@@ -15,9 +15,9 @@ from typing import Any, Literal, cast
 import platformdirs
 
 from sightline.model.capability import DEFAULT_CAPABILITY, ImageCapability, Trust, image_capability
-from sightline.model.profile import Api
+from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
-from sightline.model.rules import Mode
+from sightline.model.rules import Mode, Retention
 from sightline.model.scene import Json
 from sightline.model.upstream import Upstream
 from sightline.settings import file as files
@@ -107,9 +107,26 @@ class Settings:
         """As they are written; one that a preset completes may have no address of its own."""
         entries = cast("Mapping[str, Mapping[str, Any]]", self.values["upstreams"])
         return {
-            name: Upstream(name, _bases(entry), entry.get("preset", ""), api_key=entry.get(HIDDEN, ""))
+            name: Upstream(
+                name,
+                _bases(entry),
+                entry.get("preset", ""),
+                api_key=entry.get(HIDDEN, ""),
+                hoist=None if "lowering" not in entry else entry["lowering"] == "hoist",
+            )
             for name, entry in entries.items()
         }
+
+    @property
+    def retention(self) -> Retention:
+        how = str(self.values["retention"])
+        turns = int(how.partition(":")[2]) if how.startswith("turns:") else None
+        return Retention(turns, off=how == "off", pasted=self.values["retention.pasted"] == "retire")
+
+    @property
+    def hoist(self) -> bool:
+        """Whether images leave tool results also where the wire would take them there."""
+        return self.values["lowering"] == "hoist"
 
     @property
     def named_seer(self) -> tuple[str, str] | None:
@@ -220,10 +237,10 @@ def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings
     return key.default, "default"
 
 
-def _bases(entry: Mapping[str, Any]) -> Mapping[Api, str]:
+def _bases(entry: Mapping[str, Any]) -> Mapping[WireName, str]:
     base = entry.get("baseUrl", "")
     if isinstance(base, dict):
-        return cast("Mapping[Api, str]", {wire: url for wire, url in base.items() if url})
+        return cast("Mapping[WireName, str]", {wire: url for wire, url in base.items() if url})
     return dict.fromkeys(APIS, base) if base else {}
 
 

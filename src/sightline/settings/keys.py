@@ -67,10 +67,14 @@ KEYS: tuple[Key, ...] = (
         "what a client is told that it may send; what is not said stays as it is"),
     Key("trustPeerCapability", "trust", choice("trust", "verify", "ignore"),
         "what a peer says it does by itself counts, counts once it was seen, or never counts"),
-    Key("retention", "auto", kinds.RETENTION, "to come: when images of earlier turns are retired"),
-    Key("retention.pasted", "keep", choice("keep", "retire"), "to come: whether pasted images are retired too"),
+    Key("retention", "auto", kinds.RETENTION,
+        "images that a tool brought and can bring again give way to a line about them: "
+        "by what the prompt cache costs, after N turns, or never"),
+    Key("retention.pasted", "keep", choice("keep", "retire"),
+        "whether pasted images are retired too, where a tool can show them again"),
     Key("lowering", "byWire", choice("byWire", "hoist"),
-        "to come: images of tool results stand where each wire takes them, or always in a message of their own"),
+        "images of tool results stand where each wire takes them, or always in a message of their own; "
+        "an entry of `upstreams` may say it for itself"),
     Key("grounding", default=True, kind=FLAG, meaning="to come: ask models that can for coordinates"),
     Key("boxes", default=True, kind=FLAG, meaning="to come: add coordinates in pixels of the original image"),
     Key("joint", "auto", choice("auto", "turn"),

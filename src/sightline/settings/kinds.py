@@ -12,13 +12,13 @@ from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 from sightline.model.capability import FIELDS, image_capability
-from sightline.model.profile import Api
+from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.profiles.presets import PRESETS
 
 HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
 
-APIS: tuple[Api, ...] = get_args(Api)
+APIS: tuple[WireName, ...] = get_args(WireName)
 FORMATS = (
     *("qwen_pixels", "molmo_points", "deepseek_bbox", "internvl_pixels", "gemini_normalized_1000", "none"),
     *("qwen_normalized_1000", "molmo2_points", "internvl_normalized_1000", "glm_normalized_1000", "claude_pixels"),
@@ -148,7 +148,13 @@ def _upstream_fault(name: str, entry: object) -> str:
     bases = base if isinstance(base, dict) else {"openai_chat": base}
     if unknown := bases.keys() - set(APIS):
         return f"baseUrl has {min(unknown)!r}, which is not one of {', '.join(APIS)}"
-    faults = [*map(_url_fault, bases.values()), _text_fault(entry.get(HIDDEN, ""))]
+    lowering = entry.get("lowering", "byWire")
+    known = lowering in ("byWire", "hoist")
+    faults = [
+        *map(_url_fault, bases.values()),
+        _text_fault(entry.get(HIDDEN, "")),
+        "" if known else f"lowering is {lowering!r:.60}, which is not one of byWire, hoist",
+    ]
     return next(filter(None, faults), "")
 
 

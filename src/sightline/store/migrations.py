@@ -39,6 +39,26 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX perceptions_pixels ON perceptions (pixels)",
         "CREATE INDEX descriptions_sha256 ON descriptions (sha256)",
     ),
+    (
+        """CREATE TABLE moments (
+            scope TEXT NOT NULL, name TEXT NOT NULL, cold INTEGER NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, name))""",
+    ),
+    (  # A row for each thing that was learnt, in JSON: `blind`, `limits`, and `tools` with the name of a wire.
+        "ALTER TABLE lessons RENAME TO old_lessons",
+        """CREATE TABLE lessons (
+            scope TEXT NOT NULL,
+            upstream TEXT NOT NULL, model TEXT NOT NULL, about TEXT NOT NULL,
+            said TEXT NOT NULL, why TEXT NOT NULL, expires REAL NOT NULL,
+            UNIQUE (upstream, model, about))""",
+        """INSERT INTO lessons SELECT scope, upstream, model, 'limits', limits, why, expires
+            FROM old_lessons WHERE NOT blind""",
+        """INSERT INTO lessons SELECT scope, upstream, model, 'blind', 'true', why, expires
+            FROM old_lessons WHERE blind""",
+        """INSERT OR IGNORE INTO lessons SELECT scope, upstream, model, 'limits', limits, why, expires
+            FROM old_lessons WHERE blind AND limits GLOB '*: [0-9]*'""",
+        "DROP TABLE old_lessons",
+    ),
 )
 
 

@@ -10,18 +10,19 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from sightline.disk import write_whole
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.perception import Perception
-from sightline.model.profile import Lesson, Limits
+from sightline.model.profile import Lesson, Limits, ToolImages, WireName
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -31,6 +32,8 @@ _DAY = 86400.0
 _COARSE = 3600.0  # `used` is that exact: an image that comes with every request is not written every time
 _WRITES_BETWEEN_SWEEPS = 256
 _KEY_BYTES = 32
+_MOMENT_BYTES = 256  # that a row about a moment takes, with its place in the index
+_LATEST = 4  # requests of a conversation that are looked for when it goes on: clients still change their last words
 ROWS, BYTES, KEY, SWEPT = "record.sqlite", "blobs", "scope.key", "swept"
 _RETRY_SECONDS = 60.0  # a disk that could not be used is tried again that often
 
@@ -212,6 +215,8 @@ class SqliteRecord:
             connection.executemany("DELETE FROM images WHERE sha256 = ?", chosen)
             connection.executemany("DELETE FROM descriptions WHERE sha256 = ?", chosen)
             connection.executemany("DELETE FROM perceptions WHERE ? IN (image, pixels)", chosen)
+            if sha256 is None:  # what the conversations about them were is no secret to those who can guess their words
+                connection.execute("DELETE FROM moments")
             names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
             drop_unnamed(connection, self._blobs, names)
         return len(chosen)
@@ -240,25 +245,49 @@ class SqliteRecord:
         self._touch("descriptions", row)
         return Description(sha256, Size(row[2], row[3]), row[4], seer)
 
+    @_spared(frozenset[str]())
+    def visit(self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float) -> frozenset[str]:
+        now, requests = self._now(), [names[end] for end in ends]
+        latest = {head, *requests[-_LATEST:]}
+        with self._database.writing() as connection:
+            rows = connection.execute(
+                "SELECT name, cold, used FROM moments WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
+                (scope, json.dumps([head, *names])),
+            ).fetchall()
+            used = {name: at for name, _, at in rows}
+            met = {name for name, cold, _ in rows if cold}
+            if _is_cold(used, head, requests, now - life):
+                met.add(requests[-1])
+            aged = (name for name, at in used.items() if now - at >= _COARSE)  # or they would go one by one
+            connection.executemany(
+                "INSERT OR REPLACE INTO moments VALUES (?, ?, ?, ?, ?)",
+                [(scope, name, name in met, _MOMENT_BYTES, now) for name in latest.union(aged)],
+            )
+        self._wrote(_MOMENT_BYTES * len(latest - used.keys()))
+        return frozenset(met)
+
     @_spared(None)
     def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
-        """Blindness and limits are kept apart, so that one does not prolong the other's days."""
-        key = (upstream, model, lesson.blind)
+        """What was learnt is kept apart, so that one thing does not prolong another's days; the last word counts."""
         with self._database.writing() as connection:
             known = connection.execute(
-                "SELECT limits FROM lessons WHERE (upstream, model, blind) = (?, ?, ?) AND expires > ?",
-                (*key, self._now()),
+                "SELECT said FROM lessons WHERE (upstream, model, about) = (?, ?, 'limits') AND expires > ?",
+                (upstream, model, self._now()),
             ).fetchone()
             limits = _limits(known[0]).tightened(lesson.limits) if known else lesson.limits
-            connection.execute(
+            connection.executemany(
                 "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, ?, ?)",
-                (*key, json.dumps(asdict(limits)), lesson.why, self._now() + days * _DAY),
+                [
+                    (upstream, model, about, json.dumps(said), lesson.why, self._now() + days * _DAY)
+                    for about, said in _said(lesson, limits)
+                ],
             )
 
     @_spared(None)
     def lesson(self, upstream: str, model: str) -> Lesson | None:
         rows = self._database.rows(
-            "SELECT blind, limits, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ? ORDER BY blind",
+            "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
+            " ORDER BY about = 'blind', about",
             *(upstream, model, self._now()),
         )
         return _merged(rows) if rows else None
@@ -397,15 +426,42 @@ def _key_in(folder: Path) -> bytes:
     return key
 
 
+def _is_cold(used: Mapping[str, float], head: str, requests: Sequence[str], since: float) -> bool:
+    """Does a conversation go on of which hardly anything can be cached?"""
+    known = ((back, used[name]) for back, name in enumerate(reversed(requests)) if name in used)
+    back, last = next(known, (None, 0.0))
+    if back is None:  # a beginning that is known, and nothing of what was said: the client has told it anew
+        return bool(requests) and head in used
+    return last < since or back > _LATEST
+
+
 def _sides(size: Size) -> tuple[int, int]:
     return size.width, size.height
 
 
+_TOOLS = "tools "
+
+
+def _said(lesson: Lesson, limits: Limits) -> Iterator[tuple[str, Json]]:
+    """What a lesson says, thing by thing; `limits` are its own with those that were known."""
+    if lesson.blind is not None:
+        yield "blind", lesson.blind
+    if lesson.limits != Limits():
+        yield "limits", asdict(limits)
+    for wire, taken in lesson.tool_images.items():
+        yield f"{_TOOLS}{wire}", taken
+
+
 def _merged(rows: Sequence[Row]) -> Lesson:
     """What is known of a model; the row about blindness comes last, and its reason stands."""
-    limits = functools.reduce(Limits.tightened, (_limits(text) for _, text, _ in rows))
-    blind, _, why = rows[-1]
-    return Lesson(bool(blind), limits, why)
+    said = {about: text for about, text, _ in rows}
+    tools = {about.removeprefix(_TOOLS): json.loads(text) for about, text in said.items() if about.startswith(_TOOLS)}
+    return Lesson(
+        blind=json.loads(said["blind"]) if "blind" in said else None,
+        limits=_limits(said["limits"]) if "limits" in said else Limits(),
+        why=rows[-1][2],
+        tool_images=cast("dict[WireName, ToolImages]", tools),
+    )
 
 
 def _limits(text: str) -> Limits:

@@ -5,70 +5,102 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from sightline.model.edit import Edit
 from sightline.model.profile import Profile, WireName
 from sightline.model.scene import Json, Scene
-from sightline.wire import anthropic, openai_chat
+from sightline.wire import anthropic, errors, gemini, openai_chat, openai_responses
+from sightline.wire.endpoint import Endpoint
+from sightline.wire.errors import Fault
 from sightline.wire.listen import Voice
-from sightline.wire.shape import TextOf
+from sightline.wire.shape import Texts
 
-Fault = Callable[[str], Json]
-"""The wire's own shape for an error with this message."""
+_WAITING = b": sightline is waiting\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
     name: WireName
-    paths: Sequence[str]
-    counts: Sequence[str]  # those of `paths` that only count tokens
-    read: Callable[[Json, TextOf], Scene]
+    match: Callable[[str], Endpoint | None]  # of a path; None: it is not this wire's
+    read: Callable[[Json, Texts], Scene]
     lower: Callable[[Scene, Json, Profile], list[Edit]]
+    head: Sequence[str]  # the keys of what stands before the first message: tools, system
+    items: str  # the key of the messages
     permanent: Fault  # what will fail again
     passing: Fault  # what may work in a moment
     voice: Voice
 
 
-def _anthropic_error(kind: str) -> Fault:
-    return lambda message: {"type": "error", "error": {"type": kind, "message": message}}
-
-
-def _openai_error(kind: str) -> Fault:
-    # The message comes first: some agents show the raw body.
-    return lambda message: {"error": {"message": message, "type": kind, "param": None, "code": "sightline"}}
+def _paths(asked: Sequence[str], counted: Sequence[str] = ()) -> Callable[[str], Endpoint | None]:
+    known = {path: Endpoint(path, counts=path in counted) for path in (*asked, *counted)}
+    return known.get
 
 
 ANTHROPIC = Wire(
     name="anthropic",
-    paths=anthropic.PATHS,
-    counts=("/v1/messages/count_tokens",),
+    match=_paths(anthropic.PATHS, anthropic.COUNTS),
     read=anthropic.read,
     lower=anthropic.lower,
-    permanent=_anthropic_error("invalid_request_error"),
-    passing=_anthropic_error("api_error"),
+    head=anthropic.HEAD,
+    items=anthropic.ITEMS,
+    permanent=errors.anthropic("invalid_request_error"),
+    passing=errors.anthropic("api_error"),
     voice=Voice(
-        last=b'"message_stop"',
+        last=(b'"message_stop"',),
         alive=b'event: ping\ndata: {"type": "ping"}\n\n',
-        failure=lambda message: (
-            b"event: error\ndata: " + orjson.dumps(_anthropic_error("api_error")(message)) + b"\n\n"
-        ),
+        failure=errors.anthropic_event,
     ),
 )
 
 OPENAI_CHAT = Wire(
     name="openai_chat",
-    paths=openai_chat.PATHS,
-    counts=(),
+    match=_paths(openai_chat.PATHS),
     read=openai_chat.read,
     lower=openai_chat.lower,
-    permanent=_openai_error("invalid_request_error"),
-    passing=_openai_error("server_error"),
+    head=openai_chat.HEAD,
+    items=openai_chat.ITEMS,
+    permanent=errors.openai("invalid_request_error"),
+    passing=errors.openai("server_error"),
     voice=Voice(
-        last=b"\ndata: [DONE]",  # with its line end, which no words inside an event can hold
-        alive=b": sightline is waiting\n\n",
-        failure=lambda message: b"data: " + orjson.dumps(_openai_error("server_error")(message)) + b"\n\n",
+        last=(b"\ndata: [DONE]",),  # with its line end, which no words inside an event can hold
+        alive=_WAITING,
+        failure=errors.openai_event,
     ),
 )
 
-WIRES: tuple[Wire, ...] = (ANTHROPIC, OPENAI_CHAT)
+OPENAI_RESPONSES = Wire(
+    name="openai_responses",
+    match=_paths(openai_responses.PATHS, openai_responses.COUNTS),
+    read=openai_responses.read,
+    lower=openai_responses.lower,
+    head=openai_responses.HEAD,
+    items=openai_responses.ITEMS,
+    permanent=errors.openai("invalid_request_error"),
+    passing=errors.openai("server_error"),
+    voice=Voice(
+        # The event repeats the whole answer behind its name. Quotes inside words are escaped, so no words are taken
+        # for it.
+        last=(b'"response.completed"', b'"response.incomplete"', b'"response.failed"'),
+        amid=True,
+        alive=_WAITING,
+        failure=errors.responses_event,
+    ),
+)
+
+GEMINI = Wire(
+    name="gemini",
+    match=gemini.match,
+    read=gemini.read,
+    lower=gemini.lower,
+    head=gemini.HEAD,
+    items=gemini.ITEMS,
+    permanent=errors.google(400, "INVALID_ARGUMENT"),
+    passing=errors.google(503, "UNAVAILABLE"),
+    voice=Voice(
+        last=(b'"finishReason"',),
+        amid=True,
+        alive=b"",  # every client of this wire takes a comment for a broken answer
+        failure=errors.google_event,
+    ),
+)
+
+WIRES: tuple[Wire, ...] = (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, GEMINI)

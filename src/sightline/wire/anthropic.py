@@ -3,49 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from itertools import groupby
 
-from sightline.model.edit import Edit, Replace
-from sightline.model.fate import Refitted, Refused, Shown, Told
+from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Inline, Link, Opaque, Source
-from sightline.wire.shape import TextOf, at, entries, filename_in, text_in, word_in
+from sightline.model.scene import Json, Path, Scene
+from sightline.model.source import Link, Opaque, Source
+from sightline.wire.inline import inline
+from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
+from sightline.wire.reader import Reader, is_said
+from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
 
-PATHS = ("/v1/messages", "/v1/messages/count_tokens")
-
-
-def read(tree: Json, text_of: TextOf) -> Scene:
-    sights: list[Sight] = []
-    calls: dict[str, tuple[Call, str | None]] = {}
-    for i, message in entries(at(tree, "messages")):
-        for j, block in entries(message.get("content")):
-            match block.get("type"):
-                case "tool_use":
-                    call = Call(word_in(block, "id", text_of), word_in(block, "name", text_of))
-                    calls[call.id] = call, filename_in(block.get("input"), text_of)
-                case "image" if message.get("role") != "assistant":
-                    if source := _source(block, text_of):
-                        sights.append(Sight(("messages", i, "content", j), source, "user"))
-                case "tool_result":
-                    sights.extend(_in_result(("messages", i, "content", j), block, calls, text_of))
-    return Scene(word_in(tree, "model", text_of), tuple(sights), at(tree, "stream") is True)
+PATHS = ("/v1/messages",)
+COUNTS = ("/v1/messages/count_tokens",)
+HEAD = ("tools", "system")
+ITEMS = "messages"
 
 
-def _in_result(
-    place: Path, result: dict[str, Json], calls: dict[str, tuple[Call, str | None]], text_of: TextOf
-) -> Iterator[Sight]:
-    name = word_in(result, "tool_use_id", text_of)
-    call, filename = calls.get(name, (Call(name), None))
-    for k, block in entries(result.get("content")):
-        if block.get("type") == "image" and (source := _source(block, text_of)):
-            yield Sight((*place, "content", k), source, "tool", call, filename)
+def read(tree: Json, texts: Texts) -> Scene:
+    reader = Reader(texts)
+    for i, message in enumerate(items(tree, ITEMS)):
+        _message(reader, (ITEMS, i, "content"), message)
+    tools = (word_in(tool, "name", texts) for _, tool in entries(at(tree, "tools")))
+    return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
 
 
-def _source(block: dict[str, Json], text_of: TextOf) -> Source | None:
+def _message(reader: Reader, place: Path, message: Json) -> None:
+    content = at(message, "content")
+    role = at(message, "role")
+    if role == "assistant":
+        reader.message("assistant")
+        for _, block in entries(content):
+            if block.get("type") == "tool_use":
+                name = word_in(block, "name", reader.texts)
+                reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
+        return
+    blocks = list(entries(content))
+    words = [content] if isinstance(content, str) else [text_in(block, "text") for _, block in blocks]
+    results = any(block.get("type") == "tool_result" for _, block in blocks)
+    speaks = role == "user" and is_said(words)
+    reader.message("tool" if results else "user" if role == "user" else "other", opens=speaks)
+    for j, block in blocks:
+        if block.get("type") == "image" and (source := _source(block, reader.texts)):
+            reader.stands((*place, j), source, at(content, j - 1))
+        elif block.get("type") == "tool_result":
+            _result(reader, (*place, j, "content"), block)
+
+
+def _result(reader: Reader, place: Path, block: Block) -> None:
+    call = reader.called(block, "tool_use_id")
+    content = block.get("content")
+    if isinstance(content, str):
+        reader.said(place, content, call)
+    for k, inner in entries(content):
+        if inner.get("type") == "image" and (source := _source(inner, reader.texts)):
+            reader.brought((*place, k), source, call)
+        elif inner.get("type") == "text":
+            reader.said((*place, k, "text"), text_in(inner, "text"), call)
+
+
+def _source(block: Block, texts: Texts) -> Source | None:
     match block.get("source"):
         case {"type": "base64", "data": str(data)} as source:
-            return Inline(text_in(source, "media_type").lower(), text_of(data))
+            return inline(text_in(source, "media_type"), data, texts)
         case {"type": "url", "url": str(url)}:
             return Link(url)
         case {"type": "file", "file_id": str(reference)}:
@@ -54,25 +74,40 @@ def _source(block: dict[str, Json], text_of: TextOf) -> Source | None:
             return None
 
 
+def _base64(mime: str, data: str) -> Block:
+    return {"type": "base64", "media_type": mime, "data": data}
+
+
+def _recoded(source: Json, mime: str, data: str) -> Block:
+    """What else a source of this kind holds stays in it."""
+    held = source if isinstance(source, dict) and source.get("type") == "base64" else {}
+    return {**held, **_base64(mime, data)}
+
+
+DIALECT = Dialect(
+    words=lambda text: {"type": "text", "text": text},
+    pixels=lambda mime, data: {"type": "image", "source": _base64(mime, data)},
+    recoded=lambda old, mime, data: {**old, "source": _recoded(old.get("source"), mime, data)},
+)
+
+
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    return [edit for sight in scene.sights if (edit := _lowered(sight, tree))]
+    hoist = profile.tool_images != "native"
+    edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
+    for message, group in groupby((sight for sight in scene.sights if sight.held), key=lambda sight: sight.message):
+        brought = list(group)
+        for place, held in groupby(brought, key=lambda sight: sight.place[:5]):
+            edits += result(place, list(held), tree, DIALECT, hoist=hoist)
+        if hoist and (leaving := [sight for sight in brought if has_pixels(sight)]):
+            end = (ITEMS, message, "content", _after_results(at(tree, ITEMS, message, "content")))
+            edits += [Insert(end, value) for value in moved(leaving, tree, DIALECT)]
+    return edits
 
 
-def _lowered(sight: Sight, tree: Json) -> Edit | None:
-    match sight.fate:
-        case None | Shown(mime=None):
-            return None
-        case Shown(mime=mime):
-            declared = at(tree, *sight.place, "source")
-            assert isinstance(declared, dict)
-            return Replace((*sight.place, "source"), {**declared, "media_type": mime})
-        case Refitted(image=image):
-            source: Json = {"type": "base64", "media_type": image.mime, "data": image.base64}
-            return Replace((*sight.place, "source"), source)
-        case Told(words=words) | Refused(words=words):
-            block: dict[str, Json] = {"type": "text", "text": words}
-            if mark := at(tree, *sight.place, "cache_control"):
-                block["cache_control"] = mark
-            return Replace(sight.place, block)
-        case fate:
-            assert_never(fate)
+def _after_results(content: Json) -> int:
+    """All results come first: what is moved out of them stands behind the last one."""
+    return max(_results(content), default=-1) + 1
+
+
+def _results(content: Json) -> Iterator[int]:
+    return (index for index, block in entries(content) if block.get("type") == "tool_result")

@@ -1,17 +1,75 @@
-"""Base64 as wires write it: bare, or behind the prefix of a data URL."""
+"""Base64 as wires write it: bare, or behind the prefix of a data URL; and whether it begins as an image does."""
 
 from __future__ import annotations
 
+import pybase64
+
 from sightline.model.source import Inline, Link, Source
-from sightline.wire.shape import TextOf
+from sightline.wire.jsontext import Buffer
+from sightline.wire.shape import Texts
 
 _MAY_BE_IMAGES = ("image/", "application/octet-stream")
+_HEAD = 32  # base64 letters that tell the kind of an image
+_SHORTEST = 64
+_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
+_BRANDS = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"heif")
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_LONGEST_LINE = 128
+_SPACES = b" \t\r\n"
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
-def address(url: str, text_of: TextOf) -> Source | None:
+def inline(declared: str, leaf: str, texts: Texts) -> Inline:
+    return Inline(declared.strip().lower(), texts.text_of(leaf), leaf)
+
+
+def address(url: str, texts: Texts) -> Source | None:
     """What an image's URL points at: data that stands right there, or somewhere else; None for what is no image."""
     head, comma, payload = url.partition(",")
     if comma and head[:5].lower() == "data:":
         declared = head[5:].partition(";")[0].strip().lower()
-        return Inline(declared, text_of(payload)) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
+        return inline(declared, payload, texts) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
     return Link(url)
+
+
+def picture_in(leaf: str, texts: Texts) -> Inline | None:
+    """The image that a whole string is, when it is nothing else: base64 or a data URL, with an image's first bytes."""
+    head, comma, payload = leaf.partition(",")
+    declared = ""
+    if comma and head[:5].lower() == "data:" and head[-7:].lower() == ";base64":
+        declared, leaf = head[5:].partition(";")[0], payload
+    elif texts.token not in leaf and len(leaf) < _SHORTEST:
+        return None
+    found = inline(declared, leaf, texts)
+    return found if _begins_as_image(found.text) and _is_base64(bytes(found.text)) else None
+
+
+def _is_base64(text: bytes) -> bool:
+    """In either alphabet, on one line or wrapped; words after it would be letters too, but not lines of one length."""
+    lines = text.strip(_SPACES).splitlines()
+    lengths = {len(line) for line in lines[:-1]}
+    wrapped = not lengths or (len(lengths) == 1 and len(lines[-1]) <= max(lengths) <= _LONGEST_LINE)
+    return wrapped and not b"".join(lines).rstrip(b"=").translate(None, _LETTERS + b"-_")
+
+
+def _begins_as_image(text: Buffer) -> bool:
+    try:
+        letters = bytes(text[: 2 * _HEAD]).translate(_STANDARD, _SPACES)[:_HEAD]
+        head = pybase64.b64decode(letters[: len(letters) // 4 * 4], validate=True)
+    except ValueError:
+        return False
+    return (
+        head.startswith(_SIGNATURES)
+        or (head.startswith(b"RIFF") and head[8:12] == b"WEBP")
+        or (head[4:8] == b"ftyp" and head[8:12] in _BRANDS)
+        or (head.startswith(b"BM") and head[6:10] == b"\0\0\0\0")
+        or head.startswith(b"\0\0\1\0\1\0")
+    )
+
+
+def standard(source: Inline) -> str:
+    """The payload in the alphabet that every wire takes, as it can stand in an edit."""
+    if not bytes(source.text).translate(None, _LETTERS + b"="):
+        return source.leaf
+    bare = b"".join(bytes(source.text).translate(_STANDARD).split()).rstrip(b"=")
+    return (bare + b"=" * (-len(bare) % 4)).decode("ascii", "replace")

@@ -48,20 +48,7 @@ class Document:
         """The body after `edits`, as a list of buffers; without an edit, the body itself."""
         if not edits:
             return [self.body]
-        text = self.skeleton.decode("utf-8")
-        slots = _locate(text, [edit.place for edit in edits])
-        pieces: list[str] = []
-        at = 0
-        # Insertions at one place keep the order in which they were asked for (sorted() is stable), and stand
-        # before whatever replaces the value there.
-        ordered = sorted(edits, key=lambda edit: (slots[edit.place].start, isinstance(edit, Replace)))
-        for place, group in groupby(ordered, key=lambda edit: edit.place):
-            slot, together = slots[place], list(group)
-            values = ",".join(_dumps(edit.value) for edit in together)
-            replaced = isinstance(together[-1], Replace)
-            pieces += [text[at : slot.start], values if replaced else slot.lead + values + slot.trail]
-            at = slot.end if replaced else slot.start
-        return self._expanded("".join([*pieces, text[at:]]))
+        return self._expanded(patched(self.skeleton.decode("utf-8"), edits))
 
     def _expanded(self, text: str) -> list[Buffer]:
         parts: list[Buffer] = []
@@ -71,6 +58,23 @@ class Document:
             elif part:
                 parts.append(part.encode("utf-8", "surrogatepass"))
         return parts
+
+
+def patched(text: str, edits: Sequence[Edit]) -> str:
+    """A JSON text after `edits`: every other character of it stays."""
+    slots = _locate(text, [edit.place for edit in edits])
+    pieces: list[str] = []
+    at = 0
+    # Insertions at one place keep the order in which they were asked for (sorted() is stable), and stand
+    # before whatever replaces the value there.
+    ordered = sorted(edits, key=lambda edit: (slots[edit.place].start, isinstance(edit, Replace)))
+    for place, group in groupby(ordered, key=lambda edit: edit.place):
+        slot, together = slots[place], list(group)
+        values = ",".join(dumps(edit.value) for edit in together)
+        replaced = isinstance(together[-1], Replace)
+        pieces += [text[at : slot.start], values if replaced else slot.lead + values + slot.trail]
+        at = slot.end if replaced else slot.start
+    return "".join([*pieces, text[at:]])
 
 
 def lift(body: bytes | bytearray, token: str) -> Document | None:
@@ -135,7 +139,7 @@ def _object(value: Json) -> Json:
     return value if isinstance(value, dict) else None
 
 
-def _dumps(value: Json) -> str:
+def dumps(value: Json) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # a lone surrogate, which only an escape can write

@@ -6,9 +6,13 @@ words of our own appear only while nothing has come yet (keep-alives) and after 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
+
+_blank_line = re.compile(rb"\n\r?\n").search
+_ended = re.compile(rb"\n\r?\n\Z").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,10 @@ Event = Chunk | Stalled | Broken
 class Voice:
     """How one wire says, inside a stream, what every wire has to say."""
 
-    last: bytes  # stands in the last event of a stream that is whole
-    alive: bytes  # a keep-alive that every client of the wire skips
-    failure: Callable[[str], bytes]  # the event that tells of an error
+    last: tuple[bytes, ...]  # one of these stands in the last event of a stream that is whole
+    alive: bytes  # a keep-alive that every client of the wire skips; empty: there is none
+    failure: Callable[[str], bytes]  # what tells of an error
+    amid: bool = False  # more of the last event comes behind it: whole is only what has its end, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +54,24 @@ class Hearing:
     voice: Voice
     tail: bytes = b"\n"  # the end of what has gone out, long enough to know where an event stands
     begun: bool = False  # the upstream's own bytes have gone out
-    whole: bool = False  # its last event has
+    ending: bool = False  # its last event has begun to
+    whole: bool = False  # … and has
+
+
+def _first(seen: bytes, marks: tuple[bytes, ...]) -> int:
+    """Where the first of these stands, or -1."""
+    return min((at for mark in marks if (at := seen.find(mark)) >= 0), default=-1)
 
 
 def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
     match event:
         case Chunk(data=data):
             seen = state.tail + data
-            whole = state.whole or state.voice.last in seen
-            return replace(state, tail=seen[-len(state.voice.last) :], begun=True, whole=whole), data
+            found = 0 if state.ending else _first(seen, state.voice.last)
+            ending = found >= 0
+            whole = state.whole or (ending and (not state.voice.amid or bool(_blank_line(seen, found))))
+            tail = seen[-max(map(len, state.voice.last)) :]
+            return replace(state, tail=tail, begun=True, ending=ending, whole=whole), data
         case Stalled():
             # Once the upstream speaks, it keeps its own stream alive.
             return state, b"" if state.begun else state.voice.alive
@@ -65,7 +79,7 @@ def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
             if state.whole:
                 return state, b""
             # A blank line ends the event that was cut, so that the client does not read both as one.
-            gap = b"" if not state.begun or state.tail.endswith(b"\n\n") else b"\n\n"
+            gap = b"" if not state.begun or _ended(state.tail) else b"\n\n"
             return replace(state, whole=True), gap + state.voice.failure(message)
         case _:
             assert_never(event)

@@ -6,171 +6,130 @@ last tool message of the run (never between two of them: each call must be answe
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from itertools import groupby
-from typing import assert_never
 
-from sightline.model.edit import Edit, Insert, Replace
-from sightline.model.fate import Fate, Refitted, Refused, Shown, Told
-from sightline.model.fence import one_line
+from sightline.model import marks
+from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
-from sightline.model.scene import Call, Json, Scene, Sight
-from sightline.model.source import Inline, Opaque, Source
+from sightline.model.scene import Call, Json, Path, Scene, Sight
+from sightline.model.source import Opaque, Source
 from sightline.wire.inline import address
-from sightline.wire.shape import TextOf, at, bytes_of, entries, filename_in, text_in, word_in
+from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
+from sightline.wire.reader import Reader
+from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, word_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
-MARKER = "[image shown in the following message]"
-_LONGEST_ARGUMENTS = 65536
-BRIDGE = "I will look at the images that the tools brought."
+HEAD = ("tools",)
+ITEMS = "messages"
 
 
-def read(tree: Json, text_of: TextOf) -> Scene:
-    sights: list[Sight] = []
-    calls: dict[str, tuple[Call, str | None]] = {}
-    for i, message in entries(at(tree, "messages")):
-        for _, made in entries(message.get("tool_calls")):
-            call = Call(word_in(made, "id", text_of), word_in(made.get("function"), "name", text_of))
-            calls[call.id] = call, filename_in(_arguments(made, text_of), bytes_of)
-        role = message.get("role")
-        if role == "assistant":
-            continue
-        for j, part in entries(message.get("content")):
-            if part.get("type") != "image_url" or (source := _source(part, text_of)) is None:
+def read(tree: Json, texts: Texts) -> Scene:
+    reader = Reader(texts)
+    run: list[Call] = []  # the calls of the tool messages that stand just before
+    announced = False  # … one of which says that images will follow without a word
+    for i, message in enumerate(items(tree, ITEMS)):
+        place = (ITEMS, i, "content")
+        match at(message, "role"):
+            case "tool" | "function":
+                announced = _tool(reader, place, message) or announced
+                run.append(reader.called(message, "tool_call_id"))
                 continue
-            place = ("messages", i, "content", j)
-            if role == "tool":
-                name = word_in(message, "tool_call_id", text_of)
-                call, filename = calls.get(name, (Call(name), None))
-                sights.append(Sight(place, source, "tool", call, filename))
-            else:
-                sights.append(Sight(place, source, "user"))
-    return Scene(word_in(tree, "model", text_of), tuple(sights), at(tree, "stream") is True)
+            case "assistant":
+                reader.message("assistant")
+                _calls(reader, at(message, "tool_calls"))
+                if at(message, "content") == marks.BRIDGE:
+                    continue
+            case "user":
+                content = at(message, "content")
+                reader.heard(place, content, _images(content, texts), run, announced=announced)
+            case _:
+                reader.message("other")
+                for j, source in _images(at(message, "content"), texts):
+                    reader.pasted((*place, j), source)
+        run, announced = [], False
+    tools = (word_in(tool.get("function"), "name", texts) for _, tool in entries(at(tree, "tools")))
+    return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
 
 
-def _arguments(call: dict[str, Json], text_of: TextOf) -> Json:
-    """Arguments are JSON inside a string of JSON; long ones hold a file, not its name."""
-    text = text_of(text_in(call.get("function"), "arguments"))
-    if len(text) > _LONGEST_ARGUMENTS:
+def _calls(reader: Reader, made: Json) -> None:
+    for _, call in entries(made):
+        function = call.get("function")
+        arguments = parsed(text_in(function, "arguments"), reader.texts)
+        reader.calling(word_in(call, "id", reader.texts), word_in(function, "name", reader.texts), arguments)
+
+
+def _tool(reader: Reader, place: Path, message: Json) -> bool:
+    """A tool's result; whether it says that its images stand in the following message."""
+    reader.message("tool")
+    call = reader.called(message, "tool_call_id")
+    content = at(message, "content")
+    if isinstance(content, str):
+        reader.said(place, content, call)
+        return marks.SEE_BELOW in content
+    for j, part in entries(content):
+        if (source := _source(part, reader.texts)) is not None:
+            reader.brought((*place, j), source, call)
+        elif part.get("type") == "text":
+            reader.said((*place, j, "text"), text_in(part, "text"), call)
+    return any(marks.SEE_BELOW in text_in(part, "text") for _, part in entries(content))
+
+
+def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
+    found = ((j, _source(part, texts)) for j, part in entries(content))
+    return [(j, source) for j, source in found if source is not None]
+
+
+def _source(part: Block, texts: Texts) -> Source | None:
+    if part.get("type") != "image_url":
         return None
-    try:
-        found: Json = json.loads(bytes(text) or b"null")
-    except (ValueError, RecursionError):
-        return None
-    return found
-
-
-def _source(part: dict[str, Json], text_of: TextOf) -> Source | None:
     match part.get("image_url"):
         case str(url) | {"url": str(url)}:
-            return address(url, text_of)
+            return address(url, texts)
         case {"file_id": str(reference)}:
             return Opaque(reference)
         case _:
             return None
 
 
+def _recoded(old: Block, mime: str, data: str) -> Block:
+    url: Json = f"data:{mime};base64,{data}"
+    held = old.get("image_url")
+    return {**old, "image_url": {**held, "url": url} if isinstance(held, dict) else url}
+
+
+DIALECT = Dialect(
+    words=lambda text: {"type": "text", "text": text},
+    pixels=lambda mime, data: _recoded({"type": "image_url", "image_url": {}}, mime, data),
+    recoded=_recoded,
+)
+
+
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoisted = [s for s in scene.sights if s.role == "tool" and profile.tool_images != "native" and _has_pixels(s)]
-    tool_messages = {sight.place[:2] for sight in hoisted}
-    edits: list[Edit] = [
-        Replace(sight.place, part)
-        for sight in scene.sights
-        if sight.place[:2] not in tool_messages and (part := _part(sight, tree)) is not None
-    ]
-    edits += [Replace((*place, "content"), _emptied(place, scene, hoisted, tree)) for place in sorted(tool_messages)]
-    for end, run in groupby(hoisted, key=lambda sight: _run_end(sight, tree)):
+    hoist = profile.tool_images != "native"
+    held = [sight for sight in scene.sights if sight.held]
+    edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
+    for message, group in groupby(held, key=lambda sight: sight.message):
+        edits += result((ITEMS, message, "content"), list(group), tree, DIALECT, hoist=hoist)
+    leaving = [sight for sight in held if hoist and has_pixels(sight)]
+    for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
         if profile.tool_images == "bridge":
-            edits.append(Insert(("messages", end), {"role": "assistant", "content": BRIDGE}))
-        edits.append(Insert(("messages", end), {"role": "user", "content": _shown(run, tree)}))
+            edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
+        shown = moved(_in_call_order(list(run), tree), tree, DIALECT)
+        edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
     return edits
-
-
-def _has_pixels(sight: Sight) -> bool:
-    return isinstance(sight.fate, Shown | Refitted)
-
-
-def _part(sight: Sight, tree: Json) -> Json:
-    """The part that takes the place of a sight's own; None where it stays as it is."""
-    part = at(tree, *sight.place)
-    assert isinstance(part, dict)
-    fate: Fate | None = sight.fate
-    match fate:
-        case None | Shown(mime=None):
-            return None
-        case Shown(mime=mime):
-            assert isinstance(sight.source, Inline)
-            url = at(part, "image_url", "url") or part.get("image_url")
-            assert isinstance(url, str)
-            return _with_url(part, f"data:{mime};base64,{url.partition(',')[2]}")
-        case Refitted(image=image):
-            return _with_url(part, image.data_url)
-        case Told(words=words) | Refused(words=words):
-            return _marked({"type": "text", "text": words}, part)
-        case _:
-            assert_never(fate)
-
-
-def _with_url(part: dict[str, Json], url: str) -> Json:
-    old = part.get("image_url")
-    return {**part, "image_url": {**old, "url": url} if isinstance(old, dict) else url}
-
-
-def _marked(replacement: dict[str, Json], part: dict[str, Json]) -> dict[str, Json]:
-    """Some compatible providers take a cache mark on a part: it stays with whatever stands there."""
-    return {**replacement, "cache_control": part["cache_control"]} if "cache_control" in part else replacement
-
-
-def _emptied(place: tuple[str | int, ...], scene: Scene, hoisted: list[Sight], tree: Json) -> Json:
-    """A tool message's content without its pixels: what else it held, then one marker."""
-    leaving = {sight.place[3]: sight for sight in hoisted if sight.place[:2] == place}
-    staying = {sight.place[3]: sight for sight in scene.sights if sight.place[:2] == place}
-    content = at(tree, *place, "content")
-    assert isinstance(content, list)
-    kept: list[Json] = []
-    marker: dict[str, Json] = {"type": "text", "text": MARKER}
-    for j, part in enumerate(content):
-        if j in leaving:
-            assert isinstance(part, dict)
-            marker = _marked(marker, part)
-        elif j in staying:
-            kept.append(_part(staying[j], tree) or part)
-        else:
-            kept.append(part)
-    return [*kept, marker]
 
 
 def _run_end(sight: Sight, tree: Json) -> int:
     """The index just after the run of tool messages in which a sight stands."""
-    end = sight.place[1]
-    assert isinstance(end, int)
-    while at(tree, "messages", end, "role") == "tool":
+    end = sight.message
+    while at(tree, ITEMS, end, "role") in ("tool", "function"):
         end += 1
     return end
 
 
-def _shown(run: Iterable[Sight], tree: Json) -> Json:
-    """The content of the user message for one run: images in the order of their calls, each named."""
-    sights = list(run)
-    order = _call_order(sights[0], tree)
-    content: list[Json] = []
-    for sight in sorted(sights, key=lambda s: order.get(s.call.id if s.call else "", len(order))):
-        call = sight.call or Call("")
-        named = f" ({one_line(call.name)})" if call.name else ""
-        words = f"[image from the tool call {one_line(call.id)}{named}]"
-        shown = _part(sight, tree) or at(tree, *sight.place)
-        assert isinstance(shown, dict)
-        # The cache mark stays behind, on the marker: it says where the client's own prefix ends.
-        bare = {key: value for key, value in shown.items() if key != "cache_control"}
-        content += [{"type": "text", "text": words}, bare]
-    return content
-
-
-def _call_order(sight: Sight, tree: Json) -> dict[str, int]:
-    start = sight.place[1]
-    assert isinstance(start, int)
-    while start > 0 and at(tree, "messages", start, "role") == "tool":
+def _in_call_order(sights: list[Sight], tree: Json) -> list[Sight]:
+    start = sights[0].message
+    while start > 0 and at(tree, ITEMS, start, "role") in ("tool", "function"):
         start -= 1
-    made = entries(at(tree, "messages", start, "tool_calls"))
-    return {text_in(call, "id"): index for index, call in made}
+    order = {text_in(call, "id"): index for index, call in entries(at(tree, ITEMS, start, "tool_calls"))}
+    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
+from typing import Protocol
 
 from sightline.model.scene import Json
 from sightline.wire.jsontext import Buffer
 
-TextOf = Callable[[str], Buffer]
-"""Gives the whole text of a string of the tree, with what was lifted out of it."""
-
 _LONGEST_WORD = 4096
-_LONGEST_NAME = 255
-_NAMES = ("file_path", "filePath", "path", "filename", "file")
+_LONGEST_ARGUMENTS = 65536
+_PATHS = ("file_path", "filePath", "absolute_path", "path", "filename", "file")
+
+
+class Texts(Protocol):
+    """Whoever knows the whole texts of a tree out of which long ones were lifted."""
+
+    @property
+    def token(self) -> str:
+        """Stands in every string that something was lifted out of."""
+        ...
+
+    def text_of(self, leaf: str) -> Buffer:
+        """The whole text of a string of the tree."""
+        ...
+
+
+class Whole:
+    """The texts of a tree that nothing was lifted out of."""
+
+    token = "\0never\0"  # noqa: S105
+
+    def text_of(self, leaf: str) -> Buffer:
+        return leaf.encode("utf-8", "surrogatepass")
 
 
 def at(tree: Json, *steps: str | int) -> Json:
@@ -25,6 +46,12 @@ def at(tree: Json, *steps: str | int) -> Json:
         else:
             return None
     return tree
+
+
+def items(tree: Json, key: str) -> list[Json]:
+    """The list under a key of the body, whatever stands in it."""
+    found = at(tree, key)
+    return found if isinstance(found, list) else []
 
 
 def entries(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:
@@ -40,24 +67,32 @@ def text_in(value: Json, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def bytes_of(leaf: str) -> bytes:
-    """The text of a string that nothing was lifted out of."""
-    return leaf.encode("utf-8", "surrogatepass")
-
-
-def word_in(value: Json, key: str, text_of: TextOf) -> str:
+def word_in(value: Json, key: str, texts: Texts) -> str:
     """A short text, whole: a part of it that was lifted out must not come back behind the backs of those who check it.
 
     What is too long for a name is none.
     """
-    text = text_of(text_in(value, key))
+    leaf = text_in(value, key)
+    if leaf.isascii() and texts.token not in leaf:  # as it nearly always is
+        return leaf if len(leaf) <= _LONGEST_WORD else ""
+    text = texts.text_of(leaf)
     return bytes(text).decode("utf-8", "replace") if len(text) <= _LONGEST_WORD else ""
 
 
-def filename_in(arguments: Json, text_of: TextOf) -> str | None:
-    """The last part of the file name that a tool call's arguments hold, if they hold one."""
-    for key in _NAMES:
-        if name := word_in(arguments, key, text_of):
-            last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-            return last if 0 < len(last) <= _LONGEST_NAME else None
-    return None
+def path_in(arguments: Json, texts: Texts) -> str | None:
+    """The path of the file that a tool call's arguments name, if they name one."""
+    if not isinstance(arguments, dict):
+        return None
+    return next((path for key in _PATHS if key in arguments and (path := word_in(arguments, key, texts))), None)
+
+
+def parsed(leaf: str, texts: Texts) -> Json:
+    """Arguments are JSON inside a string of JSON; long ones hold a file, not its name."""
+    text = texts.text_of(leaf)
+    if len(text) > _LONGEST_ARGUMENTS:
+        return None
+    try:
+        found: Json = json.loads(bytes(text) or b"null")
+    except (ValueError, RecursionError):
+        return None
+    return found

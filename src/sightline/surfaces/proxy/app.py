@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sightline.dial import Body, Dialler, Exchange
@@ -13,12 +14,12 @@ from sightline.engine import Engine, Prepared, Reading
 from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Visitor
+from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import LARGEST_ERROR, Reply, words
-from sightline.surfaces.proxy.routes import Directory, Route, route, speaks
+from sightline.surfaces.proxy.routes import Route, route, speaks
 
 log = logging.getLogger("sightline")
 
@@ -83,7 +84,8 @@ class Proxy:
         else:
             parts: Body = [body.data] if isinstance(body, Held) else body.pieces
             work = self._forward(request, way, parts)
-        outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream)
+        waits = way.wire is not None and bool(way.wire.voice.alive)
+        outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream and waits)
         if isinstance(outcome, Refusal):
             await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
             return
@@ -100,7 +102,8 @@ class Proxy:
             return None
         data = unpacked(body.data, request.header(b"content-encoding"))
         try:
-            return None if data is None else self._engine.read(data, way.wire)
+            reading = None if data is None else self._engine.read(data, way.wire)
+            return reading and replace(reading, scene=way.endpoint.of(reading.scene))
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be read; it goes on untouched")
             return None
@@ -108,7 +111,7 @@ class Proxy:
     async def _attended(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
         """A request with sights: prepared, forwarded, and once repaired when the upstream cannot take it."""
         visitor = self._visitor(request, way)
-        prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.counts))
+        prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
         if prepared is None:
             return await self._forward(request, way, [body.data])
         exchange = await self._prepared_sent(request, way, body, prepared)
@@ -131,8 +134,8 @@ class Proxy:
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         self._say(prepared.receipt)
-        changes = Changes(unpacked=prepared.edited, read=True, repeated=prepared.taught is not None)
-        parts: Body = prepared.body if prepared.edited else [body.data]
+        changes = Changes(unpacked=bool(prepared.edits), read=True, repeated=prepared.taught is not None)
+        parts: Body = prepared.body if prepared.edits else [body.data]
         return await self._forward(request, way, parts, changes)
 
     async def _forward(
@@ -156,7 +159,7 @@ class Proxy:
 
     def _visitor(self, request: Request, way: Route) -> Visitor:
         assert way.wire is not None
-        scope = self._record.scope_of(credential_of(request, way.upstream))
+        scope = self._record.scope_of(credential_of(request, way))
         return Visitor(way.upstream, way.wire.name, scope, lent(request, way))
 
 

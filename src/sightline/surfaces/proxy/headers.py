@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, is_loopback
+from sightline.model.upstream import is_loopback
 from sightline.surfaces.proxy.routes import Headers, Route
 
 _HOPS = frozenset(  # what concerns one connection, not the request or the answer
@@ -107,14 +107,16 @@ def _credentialed(headers: Headers, way: Route) -> Headers:
     return [*kept, (name.encode(), value.encode())]
 
 
-def credential_of(request: Request, upstream: Upstream) -> str:
+def credential_of(request: Request, way: Route) -> str:
     """Whose request this is: what its credential remembers, no other reads."""
-    return upstream.api_key or next(filter(None, map(request.header, CREDENTIALS)), "")
+    return way.upstream.api_key or next(filter(None, map(request.header, CREDENTIALS)), way.key)
 
 
 def lent(request: Request, way: Route) -> tuple[tuple[str, str], ...]:
     """The client's headers that a seer of the same upstream may use."""
     headers = [(k, v) for k, v in _credentialed(request.headers, way) if k in _LENT]
+    if way.key and not way.upstream.api_key:
+        headers.append((b"x-goog-api-key", way.key.encode("latin-1", "replace")))
     beta = ",".join(each for each in request.header(b"anthropic-beta").split(",") if "oauth" in each)
     if beta:  # a subscription's credential is refused without it
         headers.append((b"anthropic-beta", beta.encode("latin-1")))

@@ -2,62 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote_plus
 
-from sightline.model.profile import Api
+from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, joined
-from sightline.wire import ANTHROPIC, OPENAI_CHAT, WIRES, Wire
+from sightline.model.upstream import Directory, Upstream, joined
+from sightline.wire import WIRES, Wire
+from sightline.wire.endpoint import Endpoint
 
 Headers = list[tuple[bytes, bytes]]
 
-_BY_PATH = {path: wire for wire in WIRES for path in wire.paths}
-_COUNTS = frozenset(path for wire in WIRES for path in wire.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """The upstreams that requests can reach."""
-
-    named: Mapping[str, Upstream]
-    owners: Mapping[Api, Upstream]  # who gets requests of each kind when no upstream is named
+_BY_NAME = {wire.name: wire for wire in WIRES}
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     upstream: Upstream
     url: str
-    api: Api
+    api: WireName
     wire: Wire | None  # None: a path that is nobody's business but the upstream's
-    counts: bool = False  # only tokens are counted there
+    endpoint: Endpoint
+    key: str = ""  # a credential that stands in the query: Gemini takes one there
 
 
 def speaks(path: str, headers: Headers) -> Wire:
     """The wire whose words a client of this path understands: of another API, those of the nearest one."""
     if path.startswith("/u/"):
         path = "/" + path[3:].partition("/")[2]
-    nearest = ANTHROPIC if _dialect(path, headers) == "anthropic" else OPENAI_CHAT
-    return _BY_PATH.get(path, nearest)
+    wire, _ = _asked(path)
+    return wire or _BY_NAME[_dialect(path, headers)]
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
     upstream: Upstream | None = None
     if path.startswith("/u/"):
-        name, _, rest = path[3:].partition("/")
-        upstream, path = directory.named.get(name), f"/{rest}"
+        name, _, below = path[3:].partition("/")
+        upstream, path = directory.named.get(name), f"/{below}"
         if upstream is None:
             known = ", ".join(sorted(directory.named))
             return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}")
-    wire = _BY_PATH.get(path)
-    spoken: Api = wire.name if wire else _dialect(path, headers)
+    wire, endpoint = _asked(path)
+    spoken: WireName = wire.name if wire else _dialect(path, headers)
     if upstream is None:
         upstream = directory.owners[spoken]
-    url = joined(upstream.base(spoken), path) + (f"?{query}" if query else "")
-    return Route(upstream, url, spoken, wire, path in _COUNTS)
+    key, rest = _key_in(query) if spoken == "gemini" else ("", query)
+    query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
+    url = joined(upstream.base(spoken), endpoint.path) + (f"?{query}" if query else "")
+    return Route(upstream, url, spoken, wire, endpoint, key)
 
 
-_DIALECTS: tuple[tuple[str, Api], ...] = (
+def _key_in(query: str) -> tuple[str, str]:
+    """The key in a query, and the query without it."""
+    pairs = query.split("&")
+    keys = [unquote_plus(pair[len("key=") :]) for pair in pairs if pair.startswith("key=")]
+    return next(iter(keys), ""), "&".join(pair for pair in pairs if not pair.startswith("key="))
+
+
+def _asked(path: str) -> tuple[Wire | None, Endpoint]:
+    for wire in WIRES:
+        if endpoint := wire.match(path):
+            return wire, endpoint
+    return None, Endpoint(path)
+
+
+_DIALECTS: tuple[tuple[str, WireName], ...] = (
     ("/v1/messages", "anthropic"),
     ("/v1/responses", "openai_responses"),
     ("/responses", "openai_responses"),
@@ -66,7 +75,7 @@ _DIALECTS: tuple[tuple[str, Api], ...] = (
 )
 
 
-def _dialect(path: str, headers: Headers) -> Api:
+def _dialect(path: str, headers: Headers) -> WireName:
     """Which kind of API a path that is no wire's belongs to."""
     if any(name == b"anthropic-version" for name, _ in headers):
         return "anthropic"

@@ -1,0 +1,82 @@
+"""`sightline prepare`: a request body in, the body as the proxy would send it on out, and on stderr what was done."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, get_args
+
+from sightline.cli.verb import add_json, refused, say, warn
+from sightline.model.profile import ContentName, WireName
+from sightline.model.refusal import Refusal
+
+if TYPE_CHECKING:
+    from sightline.look.bodies import Prepared
+
+EXAMPLE = """  sightline prepare --wire openai_chat --explain < body.json > sent.json
+  sightline prepare --wire anthropic --upstream deepseek --model deepseek-v4-pro --json < body.json
+  sightline prepare --wire mcp --model claude-opus-5 < result.json"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    names = (*get_args(WireName), *get_args(ContentName))
+    parser.add_argument("--wire", metavar="W", required=True, choices=names, help=f"of the body: {', '.join(names)}")
+    parser.add_argument("--model", metavar="M", help="that it goes to, where the body does not name it")
+    parser.add_argument(
+        "--upstream", metavar="NAME", help="a provider by its name or address; default: the wire's owner"
+    )
+    parser.add_argument("--retention", metavar="R", help="auto, turns:N or off; default: as in the settings")
+    parser.add_argument("--explain", action="store_true", help="say on stderr what became of each image, and why")
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    from sightline.look import Refused
+    from sightline.look.bodies import desk, prepare
+    from sightline.settings import load
+
+    settings = load()
+    warn(settings.warnings)
+    at = desk(settings, args.retention)
+    if isinstance(at, Refusal):
+        return refused(at)
+    if sys.stdin.isatty():
+        return refused(Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json"))
+    body = sys.stdin.buffer.read()
+    done = prepare(body, wire=args.wire, model=args.model, upstream=args.upstream, through=at)
+    if isinstance(done, Refused):
+        say(done.message)
+        return 1
+    if args.json:
+        print(json.dumps({"body": _read(done), "changed": done.changed, "receipt": done.receipt.as_json()}))
+    else:
+        sys.stdout.buffer.write(done.body)
+        sys.stdout.buffer.flush()
+    _tell(done, explain=args.explain)
+    return 0
+
+
+def _read(done: Prepared) -> object:
+    """A body that is no JSON is told as the text that it is."""
+    text = bytes(done.body).decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _tell(done: Prepared, *, explain: bool) -> None:
+    receipt = done.receipt
+    if explain and receipt.upstream:
+        say(f"{receipt.model or 'a model without a name'} at {receipt.upstream}: {_images(len(receipt.sights))}")
+        for line in receipt.sights:
+            say(str(line))
+    elif done.changed:
+        say(str(receipt))
+    for note in receipt.notes if explain or not done.changed else ():
+        say(note)
+
+
+def _images(count: int) -> str:
+    return "1 image" if count == 1 else f"{count or 'no'} images"

@@ -1,0 +1,121 @@
+"""The upstreams that can be named: the presets, the user's own, those of the command line; and who owns each wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Directory, Upstream
+from sightline.profiles.lookup import by_address
+from sightline.profiles.names import matches
+from sightline.profiles.presets import PRESETS
+from sightline.settings import Settings
+
+_OWNERS: Mapping[WireName, str] = {
+    "anthropic": "anthropic",
+    "openai_chat": "openai",
+    "openai_responses": "openai",
+    "gemini": "gemini",
+}
+NOBODY = Upstream("an unknown upstream", {})
+
+
+def directory(
+    settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
+) -> Directory | Refusal:
+    """Every upstream that can be named, and who owns each wire."""
+    named = _named(settings)
+    owners = {wire: named[name] for wire, name in _OWNERS.items()}
+    for api, url in (taken or {}).items():
+        there = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
+        upstream = next(there, None) or flagged(url, named)
+        if isinstance(upstream, Refusal):
+            return upstream
+        owners[api] = upstream
+    for flag in flags:
+        upstream = flagged(flag, named)
+        if isinstance(upstream, Refusal):
+            return upstream
+        named[upstream.name] = upstream
+        # An upstream given on the command line takes the wires it serves; a named one only those it owns.
+        bare = alone or "=" not in flag.partition("://")[0]
+        for wire in owners:
+            if bare or owners[wire].name == upstream.name:
+                owners[wire] = upstream
+    return Directory(named, owners)
+
+
+def owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:
+    """Whose model a name means where nobody says, and its name there: `NAME/MODEL`, or the first that knows it."""
+    name, slash, rest = model.partition("/")
+    if slash and name in named:
+        return named[name], rest
+    knows = (name for name, preset in PRESETS.items() if any(matches(row.pattern, model) for row in preset.rows))
+    known = next(knows, None) if model else None
+    return (named[known] if known else NOBODY), model
+
+
+def reached(settings: Settings, address: str) -> Upstream | Refusal:
+    """The upstream that an address or a name means: one that the user has named, a known one, or that address alone."""
+    named = _named(settings)
+    for name in settings.upstreams:
+        if any(base.rstrip("/") == address.rstrip("/") for base in named[name].bases.values()):
+            return named[name]
+    return flagged(address, named)
+
+
+def _named(settings: Settings) -> dict[str, Upstream]:
+    own = {name: completed(upstream) for name, upstream in settings.upstreams.items()}
+    return {name: _preset(name) for name in PRESETS} | own
+
+
+def receiver(upstream: Upstream) -> str:
+    """The name under which consent is given to an upstream: its preset's at its known address, else its host."""
+    address = upstream.base("openai_chat")
+    return by_address(address) or urlsplit(address).netloc
+
+
+def _preset(name: str) -> Upstream:
+    preset = PRESETS[name]
+    return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer)
+
+
+def completed(own: Upstream) -> Upstream:
+    """An upstream of the settings, completed by the preset that it names or that its name or address means."""
+    known = own.preset or (own.name if own.name in PRESETS else "")
+    known = known or next((found for url in own.bases.values() if (found := by_address(url))), "")
+    preset = PRESETS.get(known)
+    bases = own.bases or (preset.bases if preset else {})
+    if preset is None:
+        return own
+    # A key goes to no host but its own: elsewhere the usual variables do not count.
+    at_home = not own.bases or all(by_address(url) == known for url in own.bases.values())
+    variables = preset.keys if at_home else ()
+    return replace(own, bases=bases, preset=known, key_variables=variables, bearer=preset.bearer)
+
+
+def flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
+    if flag in named:
+        return named[flag]
+    head, _, tail = flag.partition("://")
+    name, equals, scheme = head.rpartition("=")
+    url = f"{scheme}://{tail}" if equals else flag
+    try:
+        where = urlsplit(url)
+        usable = where.scheme in ("http", "https") and bool(where.hostname) and (where.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        known = ", ".join(sorted(named))
+        return Refusal(
+            "invalid_input",
+            f"{flag!r} is neither a known upstream nor an address",
+            f"write [NAME=]http://HOST…, or one of {known}",
+        )
+    if where.username is not None:  # it would stand in receipts, lessons and lists
+        return Refusal("invalid_input", "an upstream's address must not hold a login", "send the key in a header")
+    bases: dict[WireName, str] = dict.fromkeys(_OWNERS, url)
+    return completed(Upstream(name or by_address(url) or where.netloc, bases))

@@ -1,0 +1,151 @@
+"""Settings in, an engine and all that it needs out: what the library and every door are built of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sightline.dial import Dialler, ProxyFor
+from sightline.engine import Engine, Options, SeersOf, known_profile
+from sightline.look.upstreams import completed, directory, receiver
+from sightline.model.ports import Record
+from sightline.model.profile import Profile, WireName
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.model.upstream import Directory, Upstream
+from sightline.pixels.worker import Workers
+from sightline.profiles import lookup
+from sightline.profiles.lookup import Override, by_address
+from sightline.seers.choice import Named, Seers
+from sightline.seers.loopback import SERVERS
+from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
+from sightline.settings import Settings
+from sightline.store import open_record
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a verb may need of the whole; `close` gives everything back."""
+
+    settings: Settings
+    record: Record
+    dialler: Dialler
+    directory: Directory
+    seers: Seers
+    workers: Workers
+    engine: Engine
+
+    async def close(self) -> None:
+        await self.dialler.close()
+        await self.workers.close()
+        self.record.close()
+
+
+def parts(
+    settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
+) -> Parts | Refusal:
+    """`flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one.
+
+    `taken` are the addresses that an agent used for each wire before it was pointed here. `alone`: there is one
+    agent, and what the flag names is for all that it asks.
+    """
+    found = directory(settings, flags, taken, alone=alone)
+    if isinstance(found, Refusal):
+        return found
+    named = named_seer(settings, found)
+    if isinstance(named, Refusal):
+        return named
+    record = open_record(settings.folder, kind=settings.record)
+    dialler = Dialler(proxies(settings.environment))
+    workers = Workers()
+    asked = seers(settings, found, named, record, dialler)
+    return Parts(settings, record, dialler, found, asked, workers, engine(settings, record, asked.of, workers))
+
+
+def seers(settings: Settings, found: Directory, named: Named | None, record: Record, dialler: Dialler) -> Seers:
+    return Seers(
+        dialler,
+        consented=lambda provider: record.consents().get(provider, False),
+        named=named,
+        loopback=local_servers(found),
+        auto=settings.seer == "auto",
+    )
+
+
+def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers) -> Engine:
+    instructions = settings.system_prompt or INSTRUCTIONS
+    options = Options(
+        instructions=instructions,
+        question=QUESTION,
+        prompt=version(instructions),
+        mode=settings.mode,
+        max_images=settings.max_images_per_turn,
+        overrides=_overrides(settings),
+        retention=settings.retention,
+        hoist=settings.hoist,
+    )
+    return Engine(record, asked, options, workers)
+
+
+def profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:
+    return known_profile(record, upstream, wire, model, _overrides(settings), hoist=settings.hoist)
+
+
+def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
+    """The vision model that the settings name."""
+    if settings.named_seer is None:
+        return None
+    provider, model = settings.named_seer
+    if settings.base_url:
+        bases: dict[WireName, str] = {"openai_chat": settings.base_url}
+        upstream = completed(Upstream(by_address(settings.base_url) or urlsplit(settings.base_url).netloc, bases))
+    elif provider in found.named:
+        upstream = found.named[provider]
+    else:
+        known = ", ".join(sorted(found.named))
+        return Refusal(
+            "invalid_input",
+            f"the vision model {model!r} names no known provider",
+            f"set provider to one of {known}, or set baseUrl",
+        )
+    wire: WireName = "openai_chat" if "openai_chat" in upstream.bases else "anthropic"
+    if lookup.profile(upstream.preset, wire, model, _overrides(settings)).vision is False:
+        if settings.is_main_model:
+            return None
+        return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
+    key = upstream.api_key or settings.variable(upstream.key_variables) or settings.seer_key
+    return Named(receiver(upstream), model, upstream, wire, key)
+
+
+def local_servers(found: Directory) -> dict[str, str]:
+    """The servers of vision models that are really on this machine, and where."""
+    named = {name: found.named[name] for name in SERVERS}
+    return {name: upstream.base("openai_chat") for name, upstream in named.items() if upstream.on_loopback}
+
+
+def _overrides(settings: Settings) -> list[Override]:
+    return [
+        Override(pattern, _flag(said, "vision"), _flag(said, "toolResultImages"))
+        for pattern, said in settings.models.items()
+    ]
+
+
+def _flag(said: Mapping[str, Json], name: str) -> bool | None:
+    value = said.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def proxies(environment: Mapping[str, str]) -> ProxyFor:
+    """The proxies that the environment names, in either case, for every host that it does not except."""
+    lowered = {name.lower(): value for name, value in environment.items() if name.lower().endswith("_proxy") and value}
+
+    excepted = [name.strip().lstrip(".") for name in lowered.get("no_proxy", "").lower().split(",") if name.strip()]
+
+    def proxy_for(scheme: str, host: str) -> str | None:
+        if any(name in ("*", host) or host.endswith(f".{name}") for name in excepted):
+            return None
+        found = lowered.get(f"{scheme}_proxy") or lowered.get("all_proxy")
+        return found if found is None or "://" in found else f"http://{found}"
+
+    return proxy_for

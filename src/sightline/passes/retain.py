@@ -1,0 +1,153 @@
+"""Images that were seen and can be seen again give their places to a line about them, seldom and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, repeat
+
+from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
+from sightline.model.fate import Retired
+from sightline.model.fence import one_line
+from sightline.model.geometry import Size
+from sightline.model.image import Picture
+from sightline.model.rules import Rules
+from sightline.model.scene import Call, Scene, Sight
+from sightline.model.sizing import tokens
+from sightline.model.source import Inline
+from sightline.passes.frontier import NEWEST, Beat, View, frontier
+
+# The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
+_READERS = frozenset(
+    """read readfile readfiles fileread fsread readimage readimagefile readmedia readmediafile
+    view viewfile viewimage openfile openimage loadimage""".split()
+)
+_UNSEEN = Size(1024, 1024)  # stands for an image that only the provider can measure
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How an image can be seen again."""
+
+    tool: str
+    path: str | None = None  # of the file that has to be there still; None: the record holds it
+
+
+def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+    retention = rules.retention
+    if retention.off or rules.blind or scene.partial:
+        return scene
+    ways = _ways(scene, pasted=retention.pasted)
+    leaving: Mapping[int, str] | Needs = {}
+    if retention.turns is not None:
+        leaving = _by_turns(scene, ways, retention.turns)
+    elif ways:
+        leaving = _by_cost(scene, ways, facts, rules)
+    return leaving if isinstance(leaving, Needs) else _retired(scene, leaving, ways, facts)
+
+
+def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
+    """By their indexes, the sights that can be seen again."""
+    ours = min(
+        (name for name in scene.tools if "sightline" in name.lower() and name.endswith("view_image")), default=None
+    )
+    found: dict[int, _Way] = {}
+    for index, sight in enumerate(scene.sights):
+        if _has_pixels(sight) and isinstance(sight.source, Inline) and (pasted or sight.role == "tool"):
+            way = _Way(ours) if ours else _read_again(sight.call, scene.tools)
+            if way and not sight.fixed:
+                found[index] = way
+    return found
+
+
+def _has_pixels(sight: Sight) -> bool:
+    """As far as the passes before this one have decided."""
+    return sight.fate is None
+
+
+def _read_again(call: Call | None, tools: frozenset[str]) -> _Way | None:
+    """The way of a call that read a file, if it can be made once more."""
+    if call is None or call.path is None or call.name not in tools:
+        return None
+    name = call.name.lower()
+    for mark in ("__", ".", ":", "/"):  # behind the name of the server that offers it
+        name = name.rpartition(mark)[2]
+    return _Way(call.name, call.path) if name.replace("_", "").replace("-", "") in _READERS else None
+
+
+def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, str]:
+    """The simple rule: the images of this turn stay, and of so many before it. What nobody has seen yet stays too."""
+    turn = list(accumulate(message.opens for message in scene.messages))
+    spoken = max((index for index, message in enumerate(scene.messages) if message.role == "assistant"), default=-1)
+    why = f"it is more than {turns} turns old" if turns else "it is of an earlier turn"
+    places = ((index, scene.sights[index].message) for index in ways)
+    return {index: why for index, message in places if message < spoken and turn[-1] - turn[message] > turns}
+
+
+def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, str] | Needs:
+    """From the first image on the record hears of the conversation, or it could not say later that it had been idle."""
+    few = len(ways) <= NEWEST
+    sights = [(index, sight) for index, sight in enumerate(scene.sights) if _has_pixels(sight) and not few]
+    probes = (Probe(sight.source) for _, sight in sights if isinstance(sight.source, Inline))
+    if needs := _unknown([Recall(), *probes], facts):
+        return needs
+    history = facts.answer(Recall(), History)
+    if not isinstance(history, History) or few:
+        return {}
+    sights.sort(key=lambda each: each[1].message)
+    views = [_view(sight, facts, rules, stays=index not in ways) for index, sight in sights]
+    left = frontier(_beats(scene, history), views, rules.profile.cache, rules.profile.limits)
+    return {sights[number][0]: each.why for number, each in left.items()}
+
+
+def _beats(scene: Scene, history: History) -> list[Beat]:
+    lengths = chain(history.tokens, repeat(0))
+    return [
+        Beat(length, message.role == "assistant", message.opens, index in history.cold)
+        for index, (message, length) in enumerate(zip(scene.messages, lengths, strict=False))
+    ]
+
+
+def _view(sight: Sight, facts: Facts, rules: Rules, *, stays: bool) -> View:
+    sizing = rules.profile.sizing
+    if not isinstance(sight.source, Inline):
+        return View(sight.message, tokens(_UNSEEN, sizing), stays=True)
+    seen = facts.answer(Probe(sight.source), Picture)
+    if not isinstance(seen, Picture):  # whatever it is, it will not be shown
+        return View(sight.message, 0, stays=True)
+    return View(sight.message, tokens(seen.size, sizing), len(sight.source.text), seen.size.edge, stays)
+
+
+def _retired(scene: Scene, leaving: Mapping[int, str], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
+    """What is not there to be seen again, or cannot be kept, stays; the others leave all the same."""
+    if needs := _unknown([Present(path) for index in leaving if (path := ways[index].path) is not None], facts):
+        return needs
+    there = [index for index in leaving if _is_there(ways[index], facts)]
+    images = {index: source for index in there if isinstance(source := scene.sights[index].source, Inline)}
+    if needs := _unknown(map(Keep, images.values()), facts):
+        return needs
+    sights = list(scene.sights)
+    for index, source in images.items():
+        kept = facts.answer(Keep(source), Kept)
+        if isinstance(kept, Kept):
+            line = _line(sights[index], kept, ways[index].tool)
+            sights[index] = sights[index].meets(Retired(line, leaving[index]))
+    return replace(scene, sights=tuple(sights)) if images else scene
+
+
+def _unknown(needs: Iterable[Need], facts: Facts) -> Needs | None:
+    missing = frozenset(need for need in needs if need not in facts)
+    return Needs(missing) if missing else None
+
+
+def _is_there(way: _Way, facts: Facts) -> bool:
+    return way.path is None or facts.answer(Present(way.path), bool) is True
+
+
+def _line(sight: Sight, kept: Kept, tool: str) -> str:
+    """What it was and how to see it again, for the model."""
+    call, size = sight.call, kept.picture.size
+    name = (call.path or (f"from {call.name}" if call.name else "")) if call else ""
+    what = f"{one_line(name)} " if name else ""
+    about = f"{kept.picture.mime} {size.width}×{size.height}, sha256:{kept.sha256}"
+    return f"[image {what}({about}) viewed earlier; call {one_line(tool)} to see it again]"

@@ -1,0 +1,28 @@
+"""The content blocks of an ACP prompt: `{"prompt": [...]}`, as `session/prompt` carries them to an agent."""
+
+from __future__ import annotations
+
+from sightline.model.edit import Edit
+from sightline.model.profile import Profile
+from sightline.model.scene import Json, Scene
+from sightline.wire.blocks import DIALECT, source
+from sightline.wire.lowering import in_place
+from sightline.wire.reader import Reader, is_said
+from sightline.wire.shape import Texts, at, entries, text_in
+
+ITEMS = "prompt"
+
+
+def read(tree: Json, texts: Texts) -> Scene:
+    """What a person says now; what was said before, the agent holds."""
+    reader = Reader(texts)
+    blocks = at(tree, ITEMS)
+    reader.message("user", opens=is_said(text_in(block, "text") for _, block in entries(blocks)))
+    for index, block in entries(blocks):
+        if (found := source(block, texts)) is not None:
+            reader.pasted((ITEMS, index), found)
+    return reader.scene("", stream=False, partial=True)
+
+
+def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
+    return in_place(scene.sights, tree, DIALECT)

@@ -1,0 +1,92 @@
+"""Who a conversation is: nobody names it, so each message is named by all that was said up to it.
+
+The name of a message is a hash over the name of the one before it and its own words, without cache marks, a single
+text as plain words, images by their content. Conversations that begin alike share the names of their beginning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import orjson
+from blake3 import blake3
+
+from sightline.model.scene import Json, Sight
+from sightline.model.source import Inline
+from sightline.wire.shape import Texts, at, items
+
+_LETTERS_PER_TOKEN = 4
+_SHORTEST = 32  # letters of a payload that may be looked for among words
+_NAME = 64  # letters of an image's key
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    names: tuple[str, ...]  # of each message; of the head, when there is none: see `head`
+    tokens: tuple[int, ...]  # of each message's words, estimated
+    head: str
+    head_tokens: int
+
+
+def chain(tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Sequence[Sight] = ()) -> Chain:
+    """`head` and `key` say where a wire holds what comes first and the messages; `sights` stand in those."""
+    first = _canonical([at(tree, each) for each in head])
+    held = {index: list(group) for index, group in groupby(sights, key=lambda sight: sight.message)}
+    name = told = blake3(_whole(first, texts)).hexdigest()
+    names: list[str] = []
+    tokens: list[int] = []
+    for index, message in enumerate(items(tree, key)):
+        words, images = _named(_canonical(message), held.get(index, ()))
+        told = blake3(told.encode() + _whole(words, texts)).hexdigest()
+        names.append(told)
+        tokens.append((len(words) - images * _NAME) // _LETTERS_PER_TOKEN)
+    return Chain(tuple(names), tuple(tokens), name, len(first) // _LETTERS_PER_TOKEN)
+
+
+def _canonical(value: Json) -> bytes:
+    """A message in the one form that all ways of writing it share."""
+    written = _written(value)
+    return _written(_bare(value)) if b'"cache_control"' in written or b'[{"text"' in written else written
+
+
+def _written(value: Json) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # a lone surrogate
+        return json.dumps(value, sort_keys=True).encode()
+
+
+def _bare(value: Json) -> Json:
+    """Without cache marks, and with a list of one text as that text."""
+    match value:
+        case [{"text": str(text), **rest}] if rest.keys() <= {"type", "cache_control"}:
+            return text
+        case dict():
+            return {key: _bare(item) for key, item in value.items() if key != "cache_control"}
+        case list():
+            return [_bare(item) for item in value]
+        case _:
+            return value
+
+
+def _named(written: bytes, sights: Iterable[Sight]) -> tuple[bytes, int]:
+    """The message with the key of each image in the place of its payload, whether that was lifted out or not."""
+    images = 0
+    for sight in sights:
+        if isinstance(sight.source, Inline) and sight.source.leaf and len(sight.source.text) >= _SHORTEST:
+            leaf = sight.source.leaf.encode("utf-8", "surrogatepass")
+            images += written.count(leaf)
+            written = written.replace(leaf, sight.source.key.encode())
+    return written, images
+
+
+def _whole(written: bytes, texts: Texts) -> bytes:
+    """With what was lifted out of it and is no image."""
+    token = texts.token.encode()
+    if token not in written:
+        return written
+    return re.sub(re.escape(token) + rb"\d+;", lambda found: bytes(texts.text_of(found[0].decode())), written)

@@ -1,0 +1,310 @@
+"""The Gemini wire: where images stand in a request, and how their fates are written there.
+
+Fields come in camelCase or, from Python, in snake_case, sometimes both in one block; base64 may be URL-safe. An image
+that a tool brought stands inside its function response or, up to Gemini 2.5, beside it in the same content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from urllib.parse import unquote, urlsplit
+
+from sightline.model import marks
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.fate import Refused, Retired, Told
+from sightline.model.profile import Profile
+from sightline.model.scene import Call, Json, Path, Scene, Sight
+from sightline.model.source import Link, Opaque, Source
+from sightline.wire import rescue
+from sightline.wire.endpoint import Endpoint
+from sightline.wire.inline import inline, picture_in
+from sightline.wire.jsontree import graft
+from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved
+from sightline.wire.reader import Reader, is_said
+from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
+
+HEAD = ("tools", "systemInstruction", "system_instruction")
+ITEMS = "contents"
+
+_asks = re.compile(
+    r"(?P<version>/v\d\w*)?(?:/[^/:]+)*?/(?:models|tunedModels)/(?P<model>[^/:]+)"
+    r":(?P<verb>generateContent|streamGenerateContent|countTokens)"
+).fullmatch
+
+_Names = tuple[str, str]  # of one field, in either style
+_DATA = ("inlineData", "inline_data")
+_FILE = ("fileData", "file_data")
+_MIME = ("mimeType", "mime_type")
+_URI = ("fileUri", "file_uri")
+_NAME = ("displayName", "display_name")
+_CALL = ("functionCall", "function_call")
+_RESPONSE = ("functionResponse", "function_response")
+_DECLARED = ("functionDeclarations", "function_declarations")
+_CACHED = ("cachedContent", "cached_content")
+_COUNTED = ("generateContentRequest", "generate_content_request")
+_GOOGLES = ("googleapis.com", "google.com")  # where a file is kept under the client's own account
+_DEEPEST = 12
+_WORDS = "image"  # the key of a tool's response for words about images that had a part of their own
+
+
+def match(path: str) -> Endpoint | None:
+    """A path of this wire, which names the model and whether the answer is a stream; one without a version gets one."""
+    found = _asks(unquote(path))
+    if found is None:
+        return None
+    verb = found["verb"]
+    whole = path if found["version"] else f"/v1beta{path}"
+    return Endpoint(whole, verb == "countTokens", found["model"], verb == "streamGenerateContent")
+
+
+def _key(holder: Json, names: _Names) -> str:
+    """The name under which a block has a field; the usual one, if it has none."""
+    camel, snake = names
+    return snake if isinstance(holder, dict) and snake in holder and camel not in holder else camel
+
+
+def _under(holder: Json, names: _Names) -> Json:
+    return at(holder, _key(holder, names))
+
+
+@dataclass(slots=True)
+class _Listener:
+    """A reader that also knows which calls wait for an answer: nobody has to name a call here."""
+
+    reader: Reader
+    waiting: list[Call] = field(default_factory=list)
+    nameless: dict[str, int] = field(default_factory=dict)
+
+    def calling(self, made: Block) -> None:
+        name = word_in(made, "name", self.reader.texts)
+        own = word_in(made, "id", self.reader.texts)
+        if not own:
+            self.nameless[name] = self.nameless.get(name, 0) + 1
+            own = f"{name}#{self.nameless[name]}"
+        self.reader.calling(own, name, made.get("args"))
+        self.waiting.append(self.reader.calls[own])
+
+    def answered(self, response: Block) -> Call:
+        """The call that a response answers: by its id, else the first of its name that waits."""
+        own, name = (word_in(response, key, self.reader.texts) for key in ("id", "name"))
+        known = self.reader.calls.get(own) if own else next((c for c in self.waiting if c.name == name), None)
+        if known in self.waiting:
+            self.waiting.remove(known)
+        return known or Call(own, name)
+
+
+def read(tree: Json, texts: Texts) -> Scene:
+    root: Path = (_key(tree, _COUNTED),) if isinstance(_under(tree, _COUNTED), dict) else ()
+    body = at(tree, *root)
+    listener = _Listener(Reader(texts))
+    run: list[Call] = []  # the calls that the content just before answers
+    for i, content in enumerate(items(body, ITEMS)):
+        place = (*root, ITEMS, i, "parts")
+        if at(content, "role") == "model":
+            _model(listener, content)
+            run = []
+        else:
+            run = _content(listener, place, content, run)
+    # A count of a request inside a request: what is kept of earlier ones hangs on bodies of the usual shape.
+    partial = bool(root) or _under(body, _CACHED) is not None
+    tools = (_under(tool, _DECLARED) for _, tool in entries(at(body, "tools")))
+    names = (word_in(each, "name", texts) for declared in tools for _, each in entries(declared))
+    model = word_in(body, "model", texts).removeprefix("models/")
+    return listener.reader.scene(model, stream=False, tools=names, partial=partial)
+
+
+def _model(listener: _Listener, content: Json) -> None:
+    if not listener.reader.messages or listener.reader.messages[-1].role != "assistant":
+        listener.waiting.clear()  # who has not been answered by now will not be
+    listener.reader.message("assistant")
+    for _, part in entries(at(content, "parts")):
+        if isinstance(made := _under(part, _CALL), dict):
+            listener.calling(made)
+
+
+def _content(listener: _Listener, place: Path, content: Json, run: list[Call]) -> list[Call]:
+    """What a user or tools say; the calls that are answered in it."""
+    reader, parts = listener.reader, at(content, "parts")
+    if not any(isinstance(_under(part, _RESPONSE), dict) for _, part in entries(parts)):
+        found = ((j, _source(part, reader.texts)) for j, part in entries(parts))
+        images = [(j, source) for j, source in found if source is not None]
+        reader.heard(place, parts, images, run, announced=False)
+        return []
+    reader.message("tool", opens=is_said(text_in(part, "text") for _, part in entries(parts)))
+    answered: list[Call] = []
+    owner: Call | None = None  # whose images stand beside its response, until somebody speaks
+    for j, part in entries(parts):
+        if isinstance(response := _under(part, _RESPONSE), dict):
+            owner = listener.answered(response)
+            answered.append(owner)
+            _result(reader, (*place, j, _key(part, _RESPONSE)), response, owner)
+        elif (source := _source(part, reader.texts)) is not None:
+            reader.stands((*place, j), source, at(parts, j - 1), owner)
+        elif is_said([text_in(part, "text")]):
+            owner = None
+    return answered
+
+
+def _result(reader: Reader, place: Path, response: Block, call: Call) -> None:
+    for way, leaf in _leaves(response.get("response")):
+        reader.said((*place, "response", *way), leaf, call)
+    for k, part in entries(response.get("parts")):
+        if (source := _source(part, reader.texts)) is not None:
+            reader.brought((*place, "parts", k), source, call)
+
+
+def _leaves(value: Json, way: Path = ()) -> Iterator[tuple[Path, str]]:
+    match value:
+        case str():
+            yield way, value
+        case list() if len(way) < _DEEPEST:
+            for index, item in enumerate(value):
+                yield from _leaves(item, (*way, index))
+        case dict() if len(way) < _DEEPEST:
+            for key, item in value.items():
+                yield from _leaves(item, (*way, key))
+
+
+def _source(part: Block, texts: Texts) -> Source | None:
+    blob, file = _under(part, _DATA), _under(part, _FILE)
+    if isinstance(data := at(blob, "data"), str):
+        declared = text_in(blob, _key(blob, _MIME)).strip().lower()
+        if declared.startswith("image/"):
+            return inline(declared, data, texts)
+        return picture_in(data, texts) if declared in ("", "application/octet-stream") else None
+    # A file without a type may be anything: a video, most often.
+    if isinstance(uri := _under(file, _URI), str) and text_in(file, _key(file, _MIME)).startswith("image/"):
+        return Link(uri) if _is_public(uri) else Opaque(uri)
+    return None
+
+
+def _is_public(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and not any(f".{host}".endswith(f".{own}") for own in _GOOGLES)
+
+
+def _recoded(old: Block, mime: str, data: str) -> Block:
+    key = _key(old, _DATA)
+    blob = old.get(key)
+    held = blob if isinstance(blob, dict) else {}
+    return {**old, key: {**held, _key(held, _MIME): mime, "data": data}}
+
+
+def _words(text: str) -> Block:
+    return {"text": text}
+
+
+_STYLES = [
+    Dialect(_words, lambda mime, data: {"inlineData": {"mimeType": mime, "data": data}}, _recoded),
+    Dialect(_words, lambda mime, data: {"inline_data": {"mime_type": mime, "data": data}}, _recoded),
+]
+
+
+def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
+    hoist = profile.tool_images != "native"
+    edits = in_place([sight for sight in scene.sights if not sight.held], tree, _STYLES[0])
+    held = [sight for sight in scene.sights if sight.held]
+    for place, group in groupby(held, key=_response_of):
+        brought = list(group)
+        dialect = _STYLES[_RESPONSE.index(str(place[-1]))]
+        if all(sight.within is None and has_pixels(sight) and not hoist for sight in brought):
+            edits += in_place(brought, tree, dialect)
+            continue
+        edits.append(Replace(place, _rebuilt(place, brought, tree, dialect, hoist=hoist)))
+        leaving = [sight for sight in brought if hoist and has_pixels(sight)]
+        beside = (*place[:-2], int(place[-2]) + 1)
+        edits += [Insert(beside, _nameless(each)) for each in moved(leaving, tree, dialect)]
+    return edits
+
+
+def _response_of(sight: Sight) -> Path:
+    """The place of the function response that holds a sight."""
+    return sight.place[: next(n for n, step in enumerate(sight.place, 1) if step in _RESPONSE)]
+
+
+def _nameless(part: Json) -> Json:
+    """A part of a content has no name to be referred to by; only one inside a response has."""
+    blob = _under(part, _DATA)
+    if not isinstance(part, dict) or not isinstance(blob, dict) or _under(blob, _NAME) is None:
+        return part
+    return {**part, _key(part, _DATA): {key: value for key, value in blob.items() if key not in _NAME}}
+
+
+def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> Json:
+    """A function response whose images become words, leave it, or come out of its texts."""
+    old = at(tree, *place)
+    assert isinstance(old, dict)
+    answer = old.get("response")
+    edits: list[Edit] = []
+    parts: list[Json] = []
+    loose: list[str] = []  # words for which the response has no place yet
+    standing = {sight.place: sight for sight in sights if sight.within is None}
+    for k, part in enumerate(items(old, "parts")):
+        sight = standing.get((*place, "parts", k))
+        if sight is None or (has_pixels(sight) and not hoist):
+            parts.append(part if sight is None else block(sight, tree, dialect))
+            continue
+        told = _told(sight)
+        references = list(_references(answer, text_in(_under(part, _DATA), _key(_under(part, _DATA), _NAME))))
+        edits += [Replace(way, told or rescue.HERE) for way in references]
+        loose += [told] if told and not references else []
+    for leaf, group in groupby((s for s in sights if s.within is not None), key=lambda s: s.place):
+        here = list(group)
+        kept, beside = _apart(at(tree, *leaf), here)
+        edits.append(Replace(leaf[len(place) + 1 :], kept))
+        loose += beside
+        parts += [block(sight, tree, dialect) for sight in here if has_pixels(sight) and not hoist]
+    if hoist and any(map(has_pixels, sights)):
+        loose.append(marks.BESIDE)
+    rest = {key: value for key, value in old.items() if key != "parts"}
+    spoken = {**rest, "response": _with_words(graft(answer, edits), loose)}
+    return {**spoken, "parts": parts} if parts else spoken
+
+
+def _told(sight: Sight) -> str:
+    """The words that a sight became; none, if it has pixels still."""
+    return sight.fate.words if isinstance(sight.fate, Told | Retired | Refused) else ""
+
+
+def _apart(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
+    """A text of a response without the images that were written into it; and words that must stand outside of it."""
+    assert isinstance(leaf, str)
+    pieces = rescue.pieces(leaf, sights)
+    first = pieces[0]
+    if isinstance(first, str) and pieces[1:] == list(sights) and rescue.is_data(first):
+        return first, [told for sight in sights if (told := _told(sight))]
+    return "\n".join(each if isinstance(each, str) else _told(each) or rescue.HERE for each in pieces), []
+
+
+def _with_words(answer: Json, words: list[str]) -> Json:
+    """A part of a function response can only be data, so words stand in what the tool says, under a key of their own.
+
+    That is any object: a key more is always legal there, and what the tool itself says stays as it is.
+    """
+    if not words:
+        return answer
+    said = answer if isinstance(answer, dict) else {} if answer is None else {"output": answer}
+    key = _WORDS
+    while key in said:
+        key += "_"
+    return {**said, key: words[0] if len(words) == 1 else list[Json](words)}
+
+
+def _references(value: Json, name: str, way: Path = ()) -> Iterator[Path]:
+    """Where a response refers to the part of this name: nothing may refer to what is gone."""
+    match value:
+        case dict() if name and value == {"$ref": name}:
+            yield way
+        case list() if len(way) < _DEEPEST:
+            for index, item in enumerate(value):
+                yield from _references(item, name, (*way, index))
+        case dict() if len(way) < _DEEPEST:
+            for key, item in value.items():
+                yield from _references(item, name, (*way, key))

@@ -1,0 +1,136 @@
+"""How fates are written, as far as all wires do it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from sightline.model.edit import Edit, Replace
+from sightline.model.fate import Refitted, Refused, Retired, Shown, Told
+from sightline.model.marks import MARKER
+from sightline.model.scene import Json, Path, Sight
+from sightline.model.source import Inline
+from sightline.wire import rescue
+from sightline.wire.inline import standard
+from sightline.wire.shape import at
+
+Block = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The blocks of one wire."""
+
+    words: Callable[[str], Block]
+    pixels: Callable[[str, str], Block]  # of a media type and a base64 text
+    recoded: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
+
+
+def has_pixels(sight: Sight) -> bool:
+    return isinstance(sight.fate, Shown | Refitted | None)
+
+
+def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
+    """The block that a sight becomes; its own, where it stays as it is."""
+    own = at(tree, *sight.place) if sight.within is None else None
+    old = own if isinstance(own, dict) else {}
+    fate = sight.fate
+    match fate:
+        case None | Shown(mime=None) if sight.within is None:
+            return old
+        case None | Shown():
+            assert isinstance(sight.source, Inline)
+            mime = (fate.mime if fate else None) or sight.source.declared
+            if sight.within is None:
+                return dialect.recoded(old, mime, sight.source.leaf)
+            return dialect.pixels(mime, standard(sight.source))
+        case Refitted(image=image):
+            return dialect.recoded(old, image.mime, image.base64) if old else dialect.pixels(image.mime, image.base64)
+        case Told(words=words) | Retired(words=words) | Refused(words=words):
+            return marked(dialect.words(words), old)
+        case _:
+            assert_never(fate)
+
+
+def marked(new: Block, old: Json) -> Block:
+    """A cache mark stays with whatever stands in the block's place."""
+    mark = at(old, "cache_control")
+    return new if mark is None or "cache_control" in new else {**new, "cache_control": mark}
+
+
+def unmarked(one: Block) -> Block:
+    """The cache mark stays behind: it says where the client's own prefix ends."""
+    return {key: value for key, value in one.items() if key != "cache_control"}
+
+
+def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit]:
+    """Edits for sights that stand in blocks of their own and stay there."""
+    return [
+        Replace(sight.place, block(sight, tree, dialect))
+        for sight in sights
+        if sight.within is None and sight.fate not in (None, Shown())
+    ]
+
+
+def result(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:
+    """Edits for a tool's result, whose content stands at `place`; with `hoist`, its pixels leave for elsewhere."""
+    leaving = hoist and any(map(has_pixels, sights))
+    if not leaving and all(sight.within is None for sight in sights):
+        return in_place(sights, tree, dialect)
+    content = at(tree, *place)
+    if isinstance(content, str):
+        apart = _text_apart(content, sights, tree, dialect, hoist=hoist)
+        return [Replace(place, _joined([*apart, dialect.words(MARKER)] if leaving else apart))]
+    assert isinstance(content, list)
+    return [Replace(place, _list_apart(place, content, sights, tree, dialect, hoist=hoist))]
+
+
+def _joined(blocks: list[Block]) -> Json:
+    """One text, as it was before, where plain words are all that there is."""
+    texts = [text for each in blocks if isinstance(text := each.get("text"), str)]
+    plain = len(texts) == len(blocks) and not any(map(rescue.is_data, texts))
+    return "\n".join(texts) if plain else [*blocks]
+
+
+def _text_apart(text: str, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Block]:
+    found: list[Block] = []
+    for piece in rescue.pieces(text, sights):
+        if isinstance(piece, str):
+            found.append(dialect.words(piece))
+        elif not (hoist and has_pixels(piece)):
+            found.append(block(piece, tree, dialect))
+    return found
+
+
+def _list_apart(
+    place: Path, content: list[Json], sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool
+) -> list[Json]:
+    """What else a result held, then one marker where pixels have left it."""
+    kept: list[Json] = []
+    marker: Block = dialect.words(MARKER)
+    for index, one in enumerate(content):
+        here = [sight for sight in sights if sight.place[: len(place) + 1] == (*place, index)]
+        if not here:
+            kept.append(one)
+        elif here[0].within is None:
+            if hoist and has_pixels(here[0]):
+                marker = marked(marker, one)
+            else:
+                kept.append(block(here[0], tree, dialect))
+        else:
+            text = at(tree, *here[0].place)
+            assert isinstance(text, str)
+            apart = _text_apart(text, here, tree, dialect, hoist=hoist)
+            marker = marked(marker, one) if not apart else marker
+            kept += [*apart[:-1], *(marked(last, one) for last in apart[-1:])]
+    return [*kept, marker] if hoist and any(map(has_pixels, sights)) else kept
+
+
+def moved(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Json]:
+    """The blocks of those that have left their results, each led by the words that name its call."""
+    content: list[Json] = []
+    for sight in sights:
+        content += [dialect.words(sight.label)] if sight.label else []
+        content.append(unmarked(block(sight, tree, dialect)))
+    return content

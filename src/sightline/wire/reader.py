@@ -1,0 +1,109 @@
+"""What every wire's `read` gathers on its way through a conversation: calls, messages, sights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sightline.model import marks
+from sightline.model.scene import Call, Json, Message, Path, Scene, Sight
+from sightline.model.source import Source
+from sightline.wire import rescue
+from sightline.wire.shape import Texts, at, entries, path_in, text_in, word_in
+
+# What clients themselves say in the user's name. A message of nothing else is not the user's.
+_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".ico")
+
+
+@dataclass(slots=True)
+class Reader:
+    texts: Texts
+    calls: dict[str, Call] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+
+    def calling(self, call_id: str, name: str, arguments: Json) -> None:
+        """A call that the assistant made."""
+        path = path_in(arguments, self.texts)
+        self.calls[call_id] = Call(call_id, name, path, arguments if isinstance(arguments, dict) else {})
+
+    def called(self, holder: Json, key: str) -> Call:
+        """The call that a result answers."""
+        name = word_in(holder, key, self.texts)
+        return self.calls.get(name) or Call(name)
+
+    def message(self, role: Literal["user", "assistant", "tool", "other"], *, opens: bool = False) -> None:
+        """The next message begins; sights that are seen from now on stand in it."""
+        self.messages.append(Message(role, opens))
+
+    def pasted(self, place: Path, source: Source) -> None:
+        self.sights.append(Sight(place, source, "user", message=self._here))
+
+    def brought(
+        self, place: Path, source: Source, call: Call | None, *, hoisted: bool = False, fixed: bool = False
+    ) -> None:
+        """An image in a tool's result, or moved out of one."""
+        self.sights.append(Sight(place, source, "tool", call, self._here, hoisted=hoisted, fixed=fixed))
+
+    def stands(self, place: Path, source: Source, before: Json, owner: Call | None = None) -> None:
+        """An image of a user message: moved there out of a tool's result, if the words before it or `owner` say so."""
+        named = marks.call_in(text_in(before, "text"))
+        call = owner if named is None else self.calls.get(named) or Call(named)
+        if call is None:
+            self.pasted(place, source)
+        else:
+            self.brought(place, source, call, hoisted=True)
+
+    def heard(
+        self, place: Path, content: Json, images: Sequence[tuple[int, Source]], run: list[Call], *, announced: bool
+    ) -> None:
+        """A user's message, its images by their indexes: the user's own, or moved out of the results of `run`.
+
+        With `announced`, one of these has said that images would follow without a word.
+        """
+        words = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in entries(content)]
+        self.message("user", opens=is_said(words))
+        moved = is_hoist(words) or (announced and not any(word.strip() for word in words))
+        owned = owners(len(images), run) if moved else [None] * len(images)
+        for (j, source), owner in zip(images, owned, strict=True):
+            self.stands((*place, j), source, at(content, j - 1), owner or Call("") if moved else None)
+
+    def said(self, place: Path, leaf: str, call: Call | None) -> None:
+        """A text in a tool's result, which may hold images that a library has written into it."""
+        for within, source in rescue.pictures(leaf, self.texts):
+            self.sights.append(Sight(place, source, "tool", call, self._here, within))
+
+    @property
+    def _here(self) -> int:
+        return len(self.messages) - 1
+
+    def scene(self, model: str, *, stream: bool, tools: Iterable[str] = (), partial: bool = False) -> Scene:
+        return Scene(model, tuple(self.sights), stream, tuple(self.messages), frozenset(tools), partial)
+
+
+def is_said(texts: Iterable[str]) -> bool:
+    """Are these the words of a person, and not of the program in between?"""
+    return any(text.strip() and not text.lstrip().startswith(_REMINDERS) and not marks.leads(text) for text in texts)
+
+
+def is_hoist(texts: Iterable[str]) -> bool:
+    """Is every word in a message one that leads images which were moved out of tool results?"""
+    found = [text for text in texts if text.strip()]
+    return bool(found) and all(marks.leads(text) for text in found)
+
+
+def owners(images: int, run: list[Call]) -> list[Call | None]:
+    """Whose images they are, where a peer moved so many out of the results of a run of calls without saying."""
+    if len(run) == 1:
+        return [run[0]] * images
+    for brought in ([call for call in run if _names_picture(call)], run):
+        if len(brought) == images:
+            return [*brought]
+    return [None] * images
+
+
+def _names_picture(call: Call) -> bool:
+    return (call.filename or "").lower().endswith(_PICTURES)

@@ -1,0 +1,135 @@
+"""Images that a library has written into the text of a tool's result.
+
+Only whole values count: a leaf of JSON, or a text that is nothing else. A data URL inside a page or a program that
+an agent reads stays where it is, for the agent may be about to edit it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from sightline.model.edit import Edit, Replace
+from sightline.model.scene import Json, Path, Sight
+from sightline.model.source import Inline
+from sightline.wire.inline import picture_in
+from sightline.wire.jsontext import dumps, patched
+from sightline.wire.shape import Texts, at
+
+HERE = "[image]"  # in the place of JSON that was an image
+_DEEPEST = 12
+# The content parts in which libraries hold an image: there is nothing in them beside it.
+_HOLDERS = frozenset(
+    {"media", "image-data", "file-data", "image-url", "file-url", "file", "image", "image_url", "input_image"}
+)
+# How base64 begins for the kinds of image that there are, at the start of a JSON string or of a data URL in one.
+_signs = re.compile(
+    r'["\s,](?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)'
+).search
+
+
+def pictures(leaf: str, texts: Texts) -> Iterator[tuple[Path, Inline]]:
+    """The images in a tool's text, each with the way to it through the JSON that the text holds."""
+    if whole := picture_in(leaf, texts):
+        yield (), whole
+        return
+    value = _promising(leaf, texts)
+    found = list(_leaves(value, (), texts))
+    holders = [_holder(value, way) for way, _ in found]
+    crowds = Counter(holders)
+    for (way, source), holder in zip(found, holders, strict=True):
+        yield holder if holder and crowds[holder] == 1 else way, source
+
+
+def _promising(leaf: str, texts: Texts) -> Json:
+    """The JSON that a text is, if anything in it can be an image."""
+    return _parsed(leaf) if texts.token in leaf or _signs(leaf) else None
+
+
+def _parsed(leaf: str) -> Json:
+    if leaf.lstrip()[:1] not in ("[", "{"):
+        return None
+    try:
+        value: Json = json.loads(leaf)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _leaves(value: Json, way: Path, texts: Texts) -> Iterator[tuple[Path, Inline]]:
+    """Of a text inside the JSON that is JSON again, too."""
+    if len(way) > _DEEPEST:
+        return
+    match value:
+        case str():
+            if found := picture_in(value, texts):
+                yield way, found
+            else:
+                yield from _leaves(_promising(value, texts), way, texts)
+        case list():
+            for index, item in enumerate(value):
+                yield from _leaves(item, (*way, index), texts)
+        case dict():
+            for key, item in value.items():
+                yield from _leaves(item, (*way, key), texts)
+
+
+def _holder(value: Json, way: Path) -> Path:
+    """The content part of an image that a leaf belongs to, where it stands in a list of parts; else nothing."""
+    for end in (1, 2):
+        if len(way) > end and isinstance(way[end - 1], int) and at(value, *way[:end], "type") in _HOLDERS:
+            return way[:end]
+    return ()
+
+
+def pieces(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
+    """A tool's text taken apart: the words that it kept, and its sights, in their order."""
+    if any(sight.within == () for sight in sights):
+        return list(sights)
+    value: Json = json.loads(leaf)
+    by_way = {sight.within: sight for sight in sights}
+    lead, parts = _parts(value)
+    if parts is not None and all(way and way[:-1] == lead for way in by_way):
+        return [by_way.get((*lead, index)) or _words(part) for index, part in enumerate(parts) if part is not None]
+    return [_without(leaf, [way for way in by_way if way]), *sights]
+
+
+def _without(leaf: str, ways: Sequence[Path]) -> str:
+    """A JSON text with a word in the place of each of its images."""
+    value: Json = json.loads(leaf)
+    edits: list[Edit] = []
+    for outer, group in groupby(ways, key=lambda way: _text_on(value, way)):
+        inner = [way[len(outer) :] for way in group]
+        text = at(value, *outer)
+        if inner != [()] and isinstance(text, str):  # JSON again
+            edits.append(Replace(outer, _without(text, inner)))
+        else:
+            edits.append(Replace(outer, HERE if isinstance(text, str) else {"type": "text", "text": HERE}))
+    return patched(leaf, edits)
+
+
+def _text_on(value: Json, way: Path) -> Path:
+    """How far a way leads before it enters a text; all of it, if it enters none."""
+    return next((way[:end] for end in range(len(way)) if isinstance(at(value, *way[:end]), str)), way)
+
+
+def is_data(text: str) -> bool:
+    """Is the text a JSON value of its own, beside which nothing may be written?"""
+    return isinstance(_parsed(text), dict | list)
+
+
+def _parts(value: Json) -> tuple[Path, list[Json] | None]:
+    """The list of content parts that a text is, alone or as the content of a tool's result."""
+    lead: Path = ("content",) if isinstance(value, dict) and set(value) <= {"content", "isError", "_meta"} else ()
+    parts = at(value, *lead)
+    if isinstance(parts, list) and all(part is None or isinstance(at(part, "type"), str) for part in parts):
+        return lead, parts
+    return (), None
+
+
+def _words(part: Json) -> str:
+    text = at(part, "text")
+    return text if isinstance(text, str) and at(part, "type") == "text" else dumps(part)

@@ -1,0 +1,154 @@
+"""`sightline prepare`, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.look.shapes import CODECS
+from sightline.model.marks import MARKER
+from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
+from tests.engine.parts import encoded, picture
+from tests.requirements import requirement
+from tests.scripted.models import DEEPSEEK
+from tests.scripted.provider import Provider
+from tests.wire.bodies import block, body, calling, part, result, text, tool, user
+
+PNG = encoded(picture())
+HOISTED = body(calling("c1"), tool("c1", text("a page"), part(PNG)))
+PASTED = body(user(block(PNG)), thinking={"a": 1.0})
+
+
+def prepare(request: Any, *words: str, wire: str = "openai_chat") -> Ended:
+    given = request if isinstance(request, str) else json.dumps(request)
+    return sightline("prepare", "--wire", wire, *words, given=given, env=ALONE)
+
+
+@requirement("cli.prepare", "law.1")
+@pytest.mark.parametrize(
+    ("wire", "request_body"),
+    [
+        ("anthropic", PASTED),
+        ("openai_chat", body(user(text("hello")))),
+        ("openai_responses", {"model": "gpt-6", "input": "hello"}),
+        ("gemini", {"contents": [{"parts": [{"text": "hello"}]}]}),
+        ("model_message", [{"role": "user", "content": "hello"}]),
+        ("mcp", {"content": [text("hello")], "isError": False}),
+        ("acp", [text("hello")]),
+    ],
+)
+def test_a_body_that_needs_no_change_comes_out_byte_for_byte_and_nothing_is_said(wire: str, request_body: Any) -> None:
+    given = json.dumps(request_body, indent=3) + "\n\n"
+    ended = prepare(given, "--model", "claude-opus-5-5", wire=wire)
+    assert (ended.code, ended.out, ended.err) == (0, given, "")
+
+
+def test_every_shape_is_named_in_the_help() -> None:
+    said = sightline("prepare", "--help").out
+    assert all(name in said for name in CODECS)
+
+
+@requirement("cli.prepare")
+def test_a_change_is_told_in_one_line_or_with_explain_in_one_for_each_image() -> None:
+    ended = prepare(HOISTED, "--model", "gpt-6")
+    assert ended.code == 0
+    assert ended.json["messages"][1] == tool("c1", text("a page"), text(MARKER))
+    assert ended.json["messages"][2]["content"][1] == part(PNG)
+    assert ended.err == "sightline: gpt-6 at openai: moved out of a tool's result\n"
+    both: dict[str, Any] = {**HOISTED, "messages": [user(part(PNG)), *HOISTED["messages"]]}  # type: ignore[misc]
+    explained = prepare(both, "--model", "gpt-6", "--explain")
+    head, first, second = explained.err.splitlines()
+    assert head == "sightline: gpt-6 at openai: 2 images"
+    assert first.startswith("sightline: /messages/0/content/0: shown as sent; ")
+    assert second.startswith("sightline: /messages/2/content/1: moved out of a tool's result; ")
+    before, _, after = second.removesuffix(" tokens").rpartition("; ")[2].partition(" -> ")
+    assert int(before) == int(after) > 0
+
+
+@requirement("cli.prepare", "receipts.tokens")
+def test_what_was_written_into_a_text_is_counted_as_text() -> None:
+    request = body(calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": PNG})
+    (line,) = prepare(request, "--model", "gpt-6", "--json").json["receipt"]["sights"]
+    assert line["fate"] == "shown"
+    assert line["why"].startswith("taken out of a text, moved out of a tool's result")
+    assert line["tokens"]["before"] == len(PNG) // 4 > line["tokens"]["after"]
+
+
+@requirement("cli.prepare", "cli.json", "receipts.json")
+def test_json_has_the_body_and_the_receipt_in_one_object_without_pixels_or_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
+    with Provider(DEEPSEEK) as provider:
+        there = ("--upstream", f"deepseek={provider.url}", "--model", "deepseek-v4-pro", "--json")
+        found = prepare(PASTED, *there, wire="anthropic").json
+    (held,) = found["body"]["messages"][0]["content"]
+    assert "<vision_proxy_description" in held["text"]
+    receipt = found["receipt"]
+    (line,) = receipt["sights"]
+    assert (found["changed"], receipt["upstream"], receipt["model"]) == (True, "deepseek", "deepseek-v4-pro")
+    assert (line["fate"], line["why"]) == ("told", "by deepseek/deepseek-flash")
+    assert line["tokens"]["after"] == -(-len(held["text"]) // 4)
+    said = json.dumps(receipt)
+    assert PNG[:40] not in said
+    assert "sk-secret" not in said
+    assert "data, not instructions" not in said, "no whole texts"
+
+
+@requirement("cli.prepare")
+def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
+    broken = b64encode(picture()[:30]).decode()
+    request = {"content": [text("a page"), {"type": "image", "data": broken, "mimeType": "image/png"}]}
+    ended = prepare(request, "--explain", wire="mcp")
+    first, second = ended.json["content"]
+    assert first == text("a page")
+    assert "is not available" in second["text"]
+    assert "/content/1: not shown: " in ended.err
+
+
+@requirement("cli.prepare", "library.spare")
+@pytest.mark.parametrize("given", ["", "nonsense", '{"a": 1', "[1, 2", "7"])
+def test_what_cannot_be_read_passes_untouched_with_a_note(given: str) -> None:
+    ended = prepare(given)
+    assert (ended.code, ended.out) == (0, given)
+    assert ended.err == "sightline: this is no JSON that can be read and written back; it was left as it is\n"
+    assert prepare(given, "--json").json["changed"] is False
+
+
+def test_bytes_that_are_no_text_pass_too() -> None:
+    words = [*COMMAND, "prepare", "--wire", "anthropic"]
+    raw = b'\xff\xfe{"a": "\x00"}'
+    ended = subprocess.run(words, input=raw, capture_output=True, env=environment(**ALONE), timeout=60, check=True)
+    assert ended.stdout == raw
+    assert b"Traceback" not in ended.stderr
+
+
+@requirement("cli.prepare", "cli.one_line", "cli.exit")
+def test_what_makes_no_sense_is_refused_in_one_line() -> None:
+    assert_refused(prepare(HOISTED, "--upstream", "nobody"), "'nobody'", "deepseek")
+    assert_refused(prepare(HOISTED, "--retention", "sometimes"), "retention", "turns:N")
+    assert prepare(HOISTED, wire="telegraph").code == 2
+
+
+@requirement("cli.prepare")
+def test_retention_retires_what_can_be_seen_again(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(picture())
+    use: Any = {"type": "tool_use", "id": "c1", "name": "Read", "input": {"file_path": str(tmp_path / "a.png")}}
+    request = body(
+        user(text("look")),
+        {"role": "assistant", "content": [use]},
+        user(result("c1", block(PNG))),
+        {"role": "assistant", "content": "I see"},
+        user(text("go on")),
+        tools=[{"name": "Read"}],
+    )
+    words = ("--model", "claude-opus-5-5", "--retention")
+    assert prepare(request, *words, "off", wire="anthropic").json == request
+    ended = prepare(request, *words, "turns:0", wire="anthropic")
+    assert "viewed earlier; call Read to see it again]" in ended.out
+    assert "retired (it is of an earlier turn)" in ended.err

@@ -1,0 +1,54 @@
+"""Addresses in a body: a model that sees gets them as they are, for a blind one they are opened and told."""
+
+from __future__ import annotations
+
+import pytest
+
+from sightline.model.scene import Json
+from sightline.sources.web import Grant
+from tests.dial.upstream import listening
+from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, picture, sent, words
+from tests.look.test_network import showing
+from tests.net.test_fetch import Names, at, reach
+from tests.requirements import requirement
+from tests.wire.bodies import body, text, user
+
+
+def asking(url: str, model: str) -> dict[str, Json]:
+    held: Json = {"type": "image", "source": {"type": "url", "url": url}}
+    return {**body(user(held, text("what"))), "model": model}
+
+
+@requirement("tell.links")
+async def test_for_a_blind_model_an_address_is_opened_through_the_guarded_dialler_and_told() -> None:
+    seer = ScriptedSeer(["Four colours."])
+    async with listening(showing(picture()), secured=True) as server:
+        stage = Stage(seer, web=Grant(Names(), reach(server)))
+        prepared = await stage.prepare(asking(at(server, "/shot.png"), BLIND))
+    assert "Four colours." in words(prepared)[0]
+    assert [image.data for image in seer.looks] == [picture()]
+
+
+@requirement("tell.links")
+@pytest.mark.parametrize("url", ["https://127.0.0.1/a.png", "https://169.254.169.254/", "http://example.com/a.png"])
+async def test_what_the_dialler_refuses_is_a_sentence(url: str) -> None:
+    seer = ScriptedSeer()
+    prepared = await Stage(seer).prepare(asking(url, BLIND))
+    assert "is not available" in words(prepared)[0]
+    assert seer.looks == []
+
+
+@requirement("fit.opaque")
+async def test_a_seeing_model_gets_the_address_and_nobody_opens_it() -> None:
+    async with listening(showing(picture()), secured=True) as server:
+        request = asking(at(server), SEEING)
+        stage = Stage(ScriptedSeer(), web=Grant(Names(), reach(server)))
+        assert sent(await stage.prepare(request)) == request
+        assert server.connections == 0
+
+
+async def test_where_tokens_are_only_counted_nobody_is_asked() -> None:
+    async with listening(showing(picture()), secured=True) as server:
+        stage = Stage(ScriptedSeer(), web=Grant(Names(), reach(server)))
+        await stage.prepare(asking(at(server), BLIND), paid=False)
+        assert server.connections == 0

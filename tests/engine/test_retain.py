@@ -1,0 +1,183 @@
+"""Retention with a real record: bytes before references, cold moments, restarts, and a receipt that says why."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from sightline.engine import Prepared
+from sightline.model.ports import Record
+from sightline.model.rules import Retention
+from sightline.model.upstream import Upstream, Visitor
+from sightline.passes.frontier import COLD
+from sightline.store import open_record
+from tests.engine.parts import SEEING, Stage, encoded, picture, sent, visitor
+from tests.requirements import requirement
+
+SIZE = (1200, 900)
+LINE = re.compile(
+    r"\[image (/\S+) \(image/png 1200×900, sha256:([0-9a-f]{64})\) viewed earlier; call Read to see it again\]"
+)
+
+
+class Talk:
+    """One conversation on the Messages wire, in which files are read."""
+
+    def __init__(self, folder: Path, model: str = SEEING) -> None:
+        self.folder, self.model = folder, model
+        self.messages: list[dict[str, Any]] = []
+        self.count = 0
+
+    def ask(self, words: str = "go on") -> dict[str, Any]:
+        self.messages.append({"role": "user", "content": words})
+        return self.body()
+
+    def answer(self) -> None:
+        self.messages.append({"role": "assistant", "content": "I see."})
+
+    def view(self) -> dict[str, Any]:
+        self.count += 1
+        path = self.folder / f"{self.count}.png"
+        path.write_bytes(picture(self.count, SIZE))
+        source = {"type": "base64", "media_type": "image/png", "data": encoded(path.read_bytes())}
+        call = {"type": "tool_use", "id": f"c{self.count}", "name": "Read", "input": {"file_path": str(path)}}
+        image = {"type": "image", "source": source}
+        result = {"type": "tool_result", "tool_use_id": f"c{self.count}", "content": [image]}
+        self.messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        return self.body()
+
+    def body(self) -> dict[str, Any]:
+        return {"model": self.model, "tools": [{"name": "Read"}], "messages": [*self.messages]}
+
+
+class Clock:
+    seconds = 1e9
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def lines(prepared: Prepared) -> list[tuple[str, str]]:
+    """The paths and hashes of those that have retired."""
+    return LINE.findall(json.dumps(sent(prepared), ensure_ascii=False))
+
+
+@requirement("retain.view_only", "retain.descriptor", "record.before_reference")
+async def test_whatever_a_line_names_is_in_the_record_with_its_bytes(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(3):
+        before = await stage.prepare(talk.view())
+    assert lines(before) == []
+    talk.answer()
+    prepared = await stage.prepare(talk.ask())
+    found = lines(prepared)
+    assert [path for path, _ in found] == [str(tmp_path / f"{number}.png") for number in (1, 2, 3)]
+    for _, digest in found:
+        kept = stage.record.image("somebody", digest)
+        assert kept is not None
+        assert digest == sha256(kept.data).hexdigest()
+        assert encoded(kept.data) in json.dumps(talk.body())
+
+
+@requirement("retain.receipt", "law.2")
+async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> None:
+    clock = Clock()
+    stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(6):
+        await stage.prepare(talk.view())
+    talk.answer()
+    clock.seconds += 3600
+    prepared = await stage.prepare(talk.ask())
+    assert prepared.receipt.lines == (f"retired ({COLD})",) * 3
+    assert str(prepared.receipt).startswith(f"{SEEING} at up: 3 shown as sent; retired (")
+
+
+@requirement("retain.cold", "retain.fold", "retain.stays")
+async def test_what_left_when_the_cache_was_cold_stays_away_on_every_replica_of_the_record(tmp_path: Path) -> None:
+    clock = Clock()
+
+    def record() -> Record:
+        return open_record(tmp_path / "record", now=clock)
+
+    warm, talk = Stage(record=record()), Talk(tmp_path)
+    talk.ask()
+    for _ in range(6):
+        await warm.prepare(talk.view())
+    talk.answer()
+    clock.seconds += 200
+    assert lines(await warm.prepare(talk.ask())) == [], "the cache still holds all of it"
+    talk.answer()
+    clock.seconds += 301
+    cold = await warm.prepare(talk.ask())
+    assert len(lines(cold)) == 3
+    other = Stage(record=record())
+    for _ in range(4):
+        clock.seconds += 10
+        body = talk.view()
+        one, two = await warm.prepare(body), await other.prepare(body)
+        assert sent(one) == sent(two)
+        assert lines(one) == lines(cold)
+    warm.record.close()
+    other.record.close()
+
+
+@requirement("retain.reviewable")
+async def test_where_the_files_are_not_here_everything_stays(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(3):
+        talk.view()
+    talk.answer()
+    (tmp_path / "2.png").unlink()
+    assert [Path(path).name for path, _ in lines(await stage.prepare(talk.ask()))] == ["1.png", "3.png"]
+    relative = json.loads(json.dumps(talk.body()).replace(f"{tmp_path}/", ""))
+    assert (await stage.prepare(relative)).edits == []
+
+
+@requirement("record.before_reference")
+async def test_where_the_record_takes_nothing_everything_stays(tmp_path: Path) -> None:
+    stage = Stage(record=open_record(tmp_path / "record"), retention=Retention(turns=0))
+    talk = Talk(tmp_path)
+    talk.ask()
+    talk.view()
+    talk.answer()
+    body = talk.ask()
+    database = sqlite3.connect(tmp_path / "record" / "record.sqlite", isolation_level=None)
+    database.execute("ALTER TABLE images RENAME TO elsewhere")
+    assert (await stage.prepare(body)).edits == []
+    database.execute("ALTER TABLE elsewhere RENAME TO images")
+    assert len(lines(await stage.prepare(body))) == 1
+    database.close()
+    stage.record.close()
+
+
+@requirement("retain.rent", "retain.limit_near")
+async def test_prices_and_limits_are_those_of_the_model_that_is_asked(tmp_path: Path) -> None:
+    def of(preset: str) -> Visitor:
+        return Visitor(Upstream(preset, {"anthropic": "http://localhost:1"}, preset), "anthropic", "somebody")
+
+    stage, talk = Stage(), Talk(tmp_path, "claude-opus-4-8")
+    talk.ask()
+    for _ in range(30):
+        body = talk.view()
+    dear = lines(await stage.prepare(body, of("anthropic")))
+    cheap = lines(await stage.prepare({**body, "model": "deepseek-v4.1-flash"}, of("deepseek")))
+    assert len(dear) > 10
+    assert cheap == []
+
+
+async def test_a_count_of_tokens_is_taken_of_what_will_be_sent(tmp_path: Path) -> None:
+    stage, talk = Stage(retention=Retention(turns=0)), Talk(tmp_path)
+    talk.ask()
+    talk.view()
+    talk.answer()
+    body = talk.ask()
+    counted = await stage.prepare(body, paid=False)
+    assert sent(counted) == sent(await stage.prepare(body, visitor()))
+    assert len(lines(counted)) == 1

@@ -1,0 +1,65 @@
+"""Requests on their whole way through the engine, for a model that sees or one that is blind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sightline.engine import Engine, Options, Prepared
+from sightline.model.ports import Record, Seer
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.rules import Retention
+from sightline.model.upstream import Upstream, Visitor
+from sightline.profiles.lookup import Override
+from sightline.store import open_record
+from sightline.wire import WIRES, Wire
+from tests.engine.parts import WORKERS, ScriptedSeer
+
+BASES = {wire.name: "http://localhost:1" for wire in WIRES}
+
+
+class Desk:
+    """One engine for one conversation; `sees` says whether its model does."""
+
+    def __init__(
+        self,
+        *,
+        sees: bool,
+        hoist: bool = False,
+        retention: Retention | None = None,
+        preset: str = "",
+        record: Record | None = None,
+    ) -> None:
+        self.seer = ScriptedSeer()
+        self.upstream = Upstream("up", BASES, preset)
+        self.record = record or open_record(Path("unused"), kind="memory")
+        options = Options(
+            "look",
+            "what?",
+            "v1",
+            overrides=[Override("*", vision=sees)],
+            max_images=0,
+            hoist=hoist,
+            retention=retention or Retention(off=True),
+        )
+        self.engine = Engine(self.record, self._seers, options, WORKERS)
+
+    async def _seers(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
+        return [self.seer]
+
+    async def prepared(self, body: Any, wire: Wire, path: str) -> Prepared:
+        """A request to a path, which some wires name the model in."""
+        endpoint = wire.match(path.partition("?")[0])
+        reading = self.engine.read(json.dumps(body, ensure_ascii=False).encode(), wire)
+        assert endpoint is not None
+        assert reading is not None
+        named = replace(reading, scene=endpoint.of(reading.scene))
+        return await self.engine.prepare(named, Visitor(self.upstream, wire.name, "somebody"))
+
+    async def sent(self, body: Any, wire: Wire, path: str) -> Any:
+        """The body as the upstream reads it."""
+        return json.loads(b"".join((await self.prepared(body, wire, path)).body))

@@ -1,0 +1,118 @@
+"""Where a client's request extends its last one, ours does too: the prompt cache of the provider stays warm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.model.rules import Retention
+from sightline.wire import WIRES, Wire
+from tests.engine.parts import picture
+from tests.golden.captures import payloads
+from tests.golden.preparing import Desk
+from tests.invariants.growing import SEEDS, Growing, broken, forty_views, normal, said, seeds, with_pasted
+from tests.requirements import requirement
+
+STEPS = 60
+BLIND = ["claude-code/read-2", "qwen-code/read-2", "aisdk7/read.chat-json-2", "codex/read-2", "gemini-cli/read-3"]
+
+
+def life(name: str) -> Iterator[Any]:
+    """Every request of a long session: turns, side requests, a fork, an edit, a compaction, moving cache marks."""
+    talk = Growing(seeds()[name])
+    branch: Growing | None = None
+    for number in range(1, STEPS + 1):
+        talk.step()
+        yield talk.body(marked=True)
+        if number % 12 == 0:
+            talk.say(f"go on with {number}")
+            with_pasted({talk.wire.items: talk.messages}, talk.wire)
+            yield talk.body(marked=True)
+        if number % 9 == 0:  # a side request: other tools, another head, the same pictures
+            side = talk.body()
+            yield {**{key: value for key, value in side.items() if key not in talk.wire.head}, "temperature": 0}
+        if number == 20:  # somebody goes another way from here
+            branch = replace(talk, messages=list(talk.messages))
+            branch.messages = list(talk.messages)
+            branch.say("another way")
+        if branch and number % 4 == 0:
+            branch.count += 1000
+            branch.step()
+            yield branch.body()
+        if number == 30:  # the user changes an earlier word
+            edited = talk.body()
+            edited[talk.wire.items][0] = said("user", "other words", talk.wire)
+            yield edited
+        if number == 45:  # the client sums up what it no longer sends
+            talk.messages = [said("user", "what has happened so far: much", talk.wire)]
+            yield talk.body()
+
+
+def beside_user(body: Any, wire: Wire) -> list[str]:
+    """What the model itself has said, thought and called."""
+    theirs = [
+        m for m in body[wire.items] if m.get("role") in ("assistant", "model") or "call_id" in m or "summary" in m
+    ]
+    return [json.dumps(m, sort_keys=True) for m in theirs if not m.get("type", "").endswith("_output")]
+
+
+@requirement("law.2")
+@pytest.mark.parametrize(("name", "sees"), [*((name, True) for name in SEEDS), *((name, False) for name in BLIND)])
+async def test_where_a_client_s_request_extends_another_ours_does_too(name: str, sees: bool) -> None:
+    wire = seeds()[name].wire
+    desk = Desk(sees=sees)
+    asked, sent = [], []
+    for body in life(name):
+        after = await desk.sent(body, wire, seeds()[name].path)
+        asked.append(normal(body, wire))
+        sent.append(normal(after, wire))
+        assert beside_user(after, wire) == beside_user(body, wire), "a thought or a call was touched"
+        assert [p for p in payloads(after) if not p.is_pixels] == []
+    assert len(asked) > STEPS
+    assert sum(whole[: len(part)] == part for part, whole in pairwise(asked)) > STEPS // 2
+    assert list(broken(asked, sent)) == []
+
+
+def test_a_broken_prefix_is_seen() -> None:
+    asked = [["h", "a"], ["h", "a", "b"], ["h", "x"], ["h", "a", "b", "c"]]
+    assert list(broken(asked, asked)) == []
+    assert list(broken(asked, [["h", "a"], ["h", "A", "b"], ["h", "x"], ["h", "a", "b", "c"]])) == [(0, 1), (1, 3)]
+
+
+@requirement("law.2", "retain.batches", "retain.stays")
+@pytest.mark.parametrize("name", ["pi/read.anthropic-2", "qwen-code/read-2", "codex/read-2", "gemini-cli/read-3"])
+async def test_forty_views_in_a_row_change_the_prefix_five_times_at_the_most(name: str, tmp_path: Path) -> None:
+    talk = Growing(seeds()[name], folder=str(tmp_path), size=(1200, 900))
+    views = await forty_views(talk, Desk(sees=True, retention=Retention()), tmp_path)
+    assert 1 <= len(views.moves) <= 5, views.moves
+    assert views.pasted_stayed
+    assert [n for n, (one, two) in enumerate(pairwise(views.told)) if two > one] == views.moves, "untold"
+    assert len(views.live[-1]) < 40
+    ever: set[str] = set()
+    for one, two in pairwise(views.live):
+        ever |= set(one)
+        assert set(two) & ever <= set(one), "what was retired stays retired"
+
+
+@requirement("retain.fold")
+async def test_a_replica_that_knows_nothing_sends_the_same(tmp_path: Path) -> None:
+    seed = seeds()["claude-code/read-2"]
+    talk = Growing(seed, folder=str(tmp_path), size=(1200, 900))
+    known = Desk(sees=True, retention=Retention())
+    for number in range(1, 31):
+        (tmp_path / f"{number}.png").write_bytes(picture(number * 7, (1200, 900)))
+        talk.step()
+        sent = await known.sent(talk.body(), seed.wire, seed.path)
+    assert len(list(payloads(sent))) < 30
+    assert await Desk(sees=True, retention=Retention()).sent(talk.body(), seed.wire, seed.path) == sent
+
+
+def test_every_wire_is_grown() -> None:
+    assert {capture.wire for capture in seeds().values()} == set(WIRES)
+    assert set(seeds()) == set(SEEDS)

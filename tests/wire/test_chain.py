@@ -1,0 +1,207 @@
+"""The names of messages: alike where a conversation is alike, however it is written; anew where it differs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.scene import Json
+from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
+from sightline.wire import chain as chain_module
+from sightline.wire.chain import Chain, chain
+from sightline.wire.jsontext import STRIDE, lift
+from sightline.wire.shape import Whole
+from tests.requirements import requirement
+from tests.wire.bodies import LONG, MARK, TOKEN, block, body, calling, part, result, text, tool, user
+from tests.wire.json_texts import base64_like
+
+
+def named(tree: Json, wire: Wire = ANTHROPIC, written: str | None = None) -> Chain:
+    document = lift((written or json.dumps(tree)).encode(), TOKEN)
+    assert document is not None
+    sights = wire.read(document.tree, document).sights
+    return chain(document.tree, wire.head, wire.items, document, sights)
+
+
+def names(*messages: Json, wire: Wire = ANTHROPIC, **head: Json) -> tuple[str, ...]:
+    return named(body(*messages, **head), wire).names
+
+
+USE: Json = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/a.png"}}
+ASKED: Json = {"role": "assistant", "content": [USE]}
+TALK: list[Json] = [
+    user(text("look")),
+    ASKED,
+    user(result("t1", text("here"), block(LONG))),
+    {"role": "assistant", "content": "I see"},
+]
+
+
+@requirement("chain.hash")
+def test_a_conversation_that_grows_keeps_the_names_that_it_had() -> None:
+    known = names(*TALK)
+    assert len(set(known)) == len(TALK)
+    for length in range(len(TALK)):
+        assert names(*TALK[:length]) == known[:length]
+
+
+@requirement("chain.hash")
+@pytest.mark.parametrize("head", [{"system": "be brief"}, {"tools": [{"name": "Read"}]}])
+def test_system_and_tools_come_first(head: dict[str, Json]) -> None:
+    plain, other = named(body(*TALK)), named(body(*TALK, **head))
+    assert plain.head != other.head
+    assert not set(plain.names) & set(other.names)
+    assert named(body(**head)).names == ()
+    assert named(body(**head)).head == other.head
+
+
+@pytest.mark.parametrize("field", [{"model": "other"}, {"max_tokens": 5}, {"stream": True}, {"metadata": {"id": "x"}}])
+def test_nothing_else_counts(field: dict[str, Json]) -> None:
+    assert named({**body(*TALK), **field}).names == names(*TALK)
+
+
+def marked(value: Any, depth: int) -> Any:
+    """A cache mark on every object at a depth."""
+    match value:
+        case dict():
+            inner = {key: marked(item, depth - 1) for key, item in value.items()}
+            return {**inner, "cache_control": MARK} if depth == 0 else inner
+        case list():
+            return [marked(item, depth) for item in value]
+        case _:
+            return value
+
+
+@requirement("chain.normalised")
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_a_cache_mark_changes_nothing_wherever_it_stands(depth: int) -> None:
+    assert names(*(marked(message, depth) for message in TALK)) == names(*TALK)
+    system: list[Json] = [text("a"), text("b")]
+    assert names(*TALK, system=[*system[:1], {**text("b"), "cache_control": MARK}]) == names(*TALK, system=system)
+
+
+@requirement("chain.normalised")
+def test_a_list_of_one_text_is_that_text() -> None:
+    held: Json = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    assert names({"role": "user", "content": "look"}, user(held)) == names(
+        user({**text("look"), "cache_control": MARK}), user(result("t", text("done")))
+    )
+    assert names(system="brief") == names(system=[text("brief")])
+    assert named(body(system="brief")).head == named(body(system=[text("brief")])).head
+    assert names(user(text("a"), text("b"))) != names({"role": "user", "content": "ab"})
+    assert names(user({**text("look"), "citations": True})) != names(user(text("look")))
+
+
+@requirement("chain.normalised")
+def test_the_order_of_keys_and_the_blanks_between_them_change_nothing() -> None:
+    turned: list[Any] = [turned_round(message) for message in TALK]
+    assert [list(message) for message in turned] != [list(message) for message in json.loads(json.dumps(TALK))]
+    assert names(*turned) == names(*TALK)
+    tree = body(*TALK)
+    assert named(tree, written=json.dumps(tree, indent=3, ensure_ascii=False)).names == names(*TALK)
+
+
+def turned_round(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: turned_round(value[key]) for key in reversed(value)}
+        case list():
+            return [turned_round(item) for item in value]
+        case _:
+            return value
+
+
+@requirement("chain.normalised")
+@pytest.mark.parametrize("length", [40, 5_000, 7_000, 2 * STRIDE, 30_000])
+def test_an_image_counts_by_its_content_wherever_the_body_puts_it(length: int) -> None:
+    """Base64 of a middle length is lifted out at some places of a body and not at others."""
+    payload = base64_like(length)
+    stringified = json.dumps({"png": payload, "other": base64_like(length, 9)})
+    talk = [calling("c1"), tool("c1", part(payload), text(stringified)), user(text("é"))]
+    found = set()
+    for push in range(0, STRIDE, 509):
+        tree = {"pad": "." * push, **body(*talk)}
+        found.add(named(tree, OPENAI_CHAT).names)
+    assert len(found) == 1
+    changed = [calling("c1"), tool("c1", part(payload + "x"), text(stringified)), user(text("é"))]
+    assert names(*changed, wire=OPENAI_CHAT)[1] not in next(iter(found))
+
+
+def test_what_was_lifted_out_and_is_no_image_counts_too() -> None:
+    one, other = base64_like(12_000), base64_like(12_000, start=3)
+    thought: Json = {"type": "thinking", "thinking": "", "signature": one}
+    changed: Json = {"type": "thinking", "thinking": "", "signature": other}
+    assert names({"role": "assistant", "content": [thought]}) != names({"role": "assistant", "content": [changed]})
+    assert named(body(system=one)).head != named(body(system=other)).head
+    short = base64_like(5_000)
+    found = {
+        named({"pad": "." * push, **body({"role": "user", "content": short})}).names for push in range(0, STRIDE, 509)
+    }
+    assert len(found) == 1
+
+
+@requirement("chain.forks")
+def test_forks_share_what_they_share_and_an_edit_starts_anew_where_it_differs() -> None:
+    known = names(*TALK)
+    fork = names(*TALK[:3], {"role": "assistant", "content": "I see nothing"})
+    assert fork[:3] == known[:3]
+    assert fork[3] != known[3]
+    edited = names(user(text("look again")), *TALK[1:])
+    assert not set(edited) & set(known)
+    compacted = names(user(text("a summary")), *TALK[3:])
+    assert not set(compacted) & set(known)
+    repeated = names(*TALK, *TALK)
+    assert len(set(repeated)) == 2 * len(TALK)
+
+
+@requirement("chain.hash")
+def test_tokens_are_those_of_the_words_alone_whether_images_are_lifted_out_or_not() -> None:
+    words = "word " * 400
+    for payload in (base64_like(60), base64_like(5_000), LONG):
+        talk: list[Json] = [user(text(words), part(payload)), user(part(payload), part(payload), text(words))]
+        lifted = named(body(*talk), OPENAI_CHAT)
+        whole = chain(
+            body(*talk), OPENAI_CHAT.head, OPENAI_CHAT.items, Whole(), OPENAI_CHAT.read(body(*talk), Whole()).sights
+        )
+        for tokens in (*lifted.tokens, *whole.tokens):
+            assert 500 <= tokens < 560
+    assert 400 < named(body(system=words)).head_tokens < 560
+
+
+odd = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=[]), max_size=9),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=9), inside, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(odd, max_size=4), odd)
+def test_no_shape_of_a_message_is_an_error_and_every_change_of_one_is_seen(messages: list[Any], other: Any) -> None:
+    first = chain({"messages": messages}, ("tools",), "messages", Whole())
+    assert len(first.names) == len(messages)
+    changed = chain({"messages": [*messages, other]}, ("tools",), "messages", Whole())
+    assert changed.names[:-1] == first.names
+    if messages and json.dumps(other) != json.dumps(messages[-1]) and isinstance(other, str):
+        swapped = chain({"messages": [*messages[:-1], other]}, ("tools",), "messages", Whole())
+        assert swapped.names[-1] != first.names[-1]
+
+
+def test_the_work_grows_with_the_messages_and_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    real = chain_module._written
+
+    def counted(value: Json) -> bytes:
+        written.append(len(json.dumps(value)))
+        return real(value)
+
+    monkeypatch.setattr(chain_module, "_written", counted)
+    sizes = []
+    for length in (50, 100, 200):
+        written.clear()
+        names(*(user(text(f"message {number:05}"), block(base64_like(9_000, number))) for number in range(length)))
+        sizes.append(sum(written))
+    assert sizes[2] < 2.2 * sizes[1] < 2.2 * 2.2 * sizes[0]

@@ -1,0 +1,428 @@
+"""The Gemini wire: every place where an image stands, in either spelling, and how each fate is written there."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
+from sightline.model.marks import BESIDE
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Call, Json, Message, Path, Sight
+from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.wire import GEMINI as WIRE
+from sightline.wire.endpoint import Endpoint
+from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
+from tests.requirements import requirement
+from tests.wire.bodies import LONG, SMALL, image, lowered, read
+
+GEMINI3 = Profile("up", "gemini", "gemini-3-pro")
+GEMINI25 = Profile("up", "gemini", "gemini-2.5-pro", tool_images="hoist")
+PROFILES = pytest.mark.parametrize("profile", [GEMINI3, GEMINI25], ids=["3", "2.5"])
+SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
+TOLD = Told("[told]", "eye")
+UPLOADED = "https://generativelanguage.googleapis.com/v1beta/files/x"
+# What begins as an image does, in letters that stand in both alphabets.
+STRING = "iVBORw0KGgoAAAANSUhEUgAAAEAAAAAwCAIAAAAuKetIAAAAT0lEQVR42u3PMQ0AMAwEoffvf1tB" + "A" * 20_000
+
+
+def picture(data: str = SMALL, mime: str = "image/png", **more: Json) -> dict[str, Json]:
+    return {"inlineData": {"mimeType": mime, "data": data, **more}}
+
+
+def snake(data: str = SMALL, mime: str = "image/png", **more: Json) -> dict[str, Json]:
+    return {"inline_data": {"mime_type": mime, "data": data, **more}}
+
+
+def text(words: str) -> dict[str, Json]:
+    return {"text": words}
+
+
+def user(*parts: Json) -> dict[str, Json]:
+    return {"role": "user", "parts": list(parts)}
+
+
+def model(*parts: Json) -> dict[str, Json]:
+    return {"role": "model", "parts": list(parts)}
+
+
+def call(name: str | None, tool: str = "view", file: str = "a") -> dict[str, Json]:
+    args: Json = {"file_path": f"/home/me/{file}.png"}
+    made: dict[str, Json] = {"name": tool, "args": args} if name is None else {"id": name, "name": tool, "args": args}
+    return {"functionCall": made, "thoughtSignature": "c2tpcA=="}
+
+
+def answer(name: str | None, *parts: Json, tool: str = "view", **response: Json) -> dict[str, Json]:
+    given: dict[str, Json] = {"name": tool, "response": response}
+    given |= {} if name is None else {"id": name}
+    return {"functionResponse": given | ({"parts": list(parts)} if parts else {})}
+
+
+def body(*contents: Json, **fields: Json) -> dict[str, Json]:
+    return {"contents": list(contents), **fields}
+
+
+def made(name: str, tool: str = "view", file: str = "a") -> Call:
+    return Call(name, tool, f"/home/me/{file}.png")
+
+
+def from_call(name: str, tool: str = "view") -> dict[str, Json]:
+    return text(f"[image from the tool call {name} ({tool})]")
+
+
+def png(data: str = SMALL, mime: str = "image/png") -> Inline:
+    return Inline(mime, data.encode())
+
+
+def file(uri: str, mime: str = "image/png") -> dict[str, Json]:
+    return {"fileData": {"fileUri": uri, "mimeType": mime}}
+
+
+@requirement("read.native", "read.sources")
+@pytest.mark.parametrize(
+    ("part", "source"),
+    [
+        pytest.param(picture(), png(), id="camelCase"),
+        pytest.param(snake(), png(), id="snake_case"),
+        pytest.param({"inlineData": {"data": SMALL, "mime_type": "image/png"}}, png(), id="both in one block"),
+        pytest.param({"inline_data": {"data": LONG, "mimeType": "IMAGE/PNG"}}, png(LONG), id="lifted, URL-safe"),
+        pytest.param(picture(displayName="a.png"), png(), id="with a name"),
+        pytest.param({"inlineData": {"data": STRING}}, png(STRING, ""), id="without a type"),
+        pytest.param(file("https://a.example/b.png"), Link("https://a.example/b.png"), id="an address"),
+        pytest.param(file("gs://bucket/b.png"), Opaque("gs://bucket/b.png"), id="a bucket"),
+        pytest.param(
+            {"file_data": {"file_uri": UPLOADED, "mime_type": "image/png"}},
+            Opaque(UPLOADED),
+            id="an uploaded file",
+        ),
+    ],
+)  # fmt: skip
+def test_an_image_is_found_in_contents_and_in_function_responses(part: Json, source: Source) -> None:
+    assert read(WIRE, body(user(part, text("what is it")))).scene.sights == (
+        Sight(("contents", 0, "parts", 0), source, "user"),
+    )
+    found = read(WIRE, body(model(call("c1")), user(answer("c1", part, output="here")))).scene.sights
+    place: Path = ("contents", 1, "parts", 0, "functionResponse", "parts", 0)
+    assert found == (Sight(place, source, "tool", made("c1"), 1),)
+
+
+@requirement("read.call")
+def test_an_image_beside_a_function_response_is_the_tool_s_until_somebody_speaks() -> None:
+    conversation = body(
+        model(call("c1"), call("c2", file="b")),
+        user(
+            answer("c1", output="ok"), picture("MQ=="), answer("c2", output="ok"), picture("Mg=="),
+            text("and look at mine"), picture("Mw=="),
+        ),
+    )  # fmt: skip
+    scene = read(WIRE, conversation).scene
+    assert [(s.role, s.hoisted, s.call) for s in scene.sights] == [
+        ("tool", True, made("c1")),
+        ("tool", True, made("c2", file="b")),
+        ("user", False, None),
+    ]
+    assert scene.messages == (Message("assistant"), Message("tool", opens=True))
+    for profile in (GEMINI3, GEMINI25):
+        assert lowered(WIRE, conversation, [Shown()] * 3, profile) == conversation
+
+
+@requirement("hoist.idempotent")
+@pytest.mark.parametrize("lead", ["Tool result image:", '<tool_result tool_call_id="c1">'])
+def test_what_a_peer_put_into_the_next_content_is_the_tool_s(lead: str) -> None:
+    conversation = body(model(call("c1")), user(answer("c1", output="ok")), user(text(lead), picture(LONG)))
+    found = read(WIRE, conversation)
+    (sight,) = found.scene.sights
+    assert (sight.role, sight.hoisted, sight.call) == ("tool", True, made("c1"))
+    assert not any(message.opens for message in found.scene.messages)
+    assert lowered(WIRE, conversation, [Shown()], GEMINI25) == conversation
+
+
+@requirement("read.call")
+def test_calls_without_an_id_are_paired_by_name_and_order() -> None:
+    conversation = body(
+        model(call(None, file="a"), call(None, tool="shot"), call(None, file="b")),
+        user(answer(None, picture("MQ==")), answer(None, picture("Mg==")), answer(None, picture("Mw=="), tool="shot")),
+        model(call(None, file="c")),
+        {"role": "function", "parts": [answer(None, picture("NA=="))]},
+        user(answer(None, picture("NQ=="))),
+    )
+    assert [sight.call for sight in read(WIRE, conversation).scene.sights] == [
+        made("view#1"), made("view#2", file="b"), made("shot#1", "shot"), made("view#3", file="c"), Call("", "view"),
+    ]  # fmt: skip
+
+
+def test_a_call_that_was_never_answered_does_not_take_the_answer_of_a_later_one() -> None:
+    conversation = body(
+        model(call(None, file="a")), user(text("no, the other")), model(call(None, file="b")), model(text("hm")),
+        user(answer(None, picture())),
+    )  # fmt: skip
+    assert [sight.call for sight in read(WIRE, conversation).scene.sights] == [made("view#2", file="b")]
+
+
+def test_a_response_to_a_call_that_is_not_here_keeps_its_own_names() -> None:
+    (sight,) = read(WIRE, body(user(answer("x__fc-1", picture())))).scene.sights
+    assert sight.call == Call("x__fc-1", "view")
+
+
+@requirement("read.nowhere_else")
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({}, id="no contents"),
+        pytest.param({"contents": "look"}, id="a text"),
+        pytest.param(body(None, 7, "x", {}, {"parts": None}, {"parts": [None, 7, "x", []]}), id="all is odd"),
+        pytest.param(body(model(picture())), id="an image that the model made"),
+        pytest.param(body(user(picture(mime="audio/wav"), picture(mime="video/mp4"), picture(mime="application/pdf"))),
+                     id="other media"),
+        pytest.param(body(user({"inlineData": {"data": "UklGRiQ=" * 40}})), id="something without a type"),
+        pytest.param(body(user({"fileData": {"fileUri": "https://www.youtube.com/watch?v=1"}})), id="a video"),
+        pytest.param(body(user({"inlineData": None}, {"inlineData": {"data": 7}}, {"fileData": 1})), id="no data"),
+        pytest.param(body(user({"functionResponse": None}, {"functionResponse": {"response": {"output": "x"}}})),
+                     id="words"),
+        pytest.param(body(model({"functionCall": {"args": {"image": STRING}}}, {"functionCall": 7})), id="arguments"),
+    ],
+)  # fmt: skip
+def test_what_is_no_image_is_no_sight(odd: Json) -> None:
+    assert read(WIRE, odd).scene.sights == ()
+    assert lowered(WIRE, odd, []) == odd
+
+
+@requirement("wire.gemini", "lower.gemini3")
+@pytest.mark.parametrize(
+    ("fate", "mime", "data"),
+    [(None, "image/png", LONG), (Shown(), "image/png", LONG), (Shown("image/webp"), "image/webp", LONG),
+     (Refitted(image(b"jpeg"), "too large"), "image/jpeg", "anBlZw==")],
+)  # fmt: skip
+def test_pixels_stay_where_they_stand_in_the_spelling_that_they_had(fate: Fate | None, mime: str, data: str) -> None:
+    more: dict[str, Any] = {"displayName": "a.png"}
+    for block in (picture, snake):
+        before = user(block(LONG), {**block(LONG, **more), "mediaResolution": {"level": "HIGH"}})
+        after = user(block(data, mime), {**block(data, mime, **more), "mediaResolution": {"level": "HIGH"}})
+        assert lowered(WIRE, body(before), [fate, fate], GEMINI3) == body(after)
+        held = body(model(call("c1")), user(answer("c1", block(LONG, **more), image={"$ref": "a.png"})))
+        shown = body(model(call("c1")), user(answer("c1", block(data, mime, **more), image={"$ref": "a.png"})))
+        assert lowered(WIRE, held, [fate], GEMINI3) == shown
+        beside = body(user(answer("c1", output="ok"), block(LONG)))
+        assert lowered(WIRE, beside, [fate], GEMINI25) == body(user(answer("c1", output="ok"), block(data, mime)))
+
+
+@requirement("wire.gemini")
+@PROFILES
+@pytest.mark.parametrize("fate", [TOLD, SENTENCE, Retired("[seen]", "old")])
+def test_words_stand_as_a_part_or_in_what_the_tool_says(fate: Told | Refused | Retired, profile: Profile) -> None:
+    pasted = body(user(text("a"), picture(LONG), text("b")))
+    assert lowered(WIRE, pasted, [fate], profile) == body(user(text("a"), text(fate.words), text("b")))
+    beside = body(user(answer("c1", output="ok"), picture(LONG)))
+    assert lowered(WIRE, beside, [fate], profile) == body(user(answer("c1", output="ok"), text(fate.words)))
+    held = body(user(answer("c1", picture(LONG), output="ok")))
+    assert lowered(WIRE, held, [fate], profile) == body(user(answer("c1", output="ok", image=fate.words)))
+    taken = body(user(answer("c1", picture(LONG), snake(), image="mine")))
+    assert lowered(WIRE, taken, [fate, fate], profile) == body(
+        user(answer("c1", image="mine", image_=[fate.words, fate.words]))
+    )
+    bare: Json = {"functionResponse": {"name": "view", "parts": [picture()]}}
+    assert lowered(WIRE, body(user(bare)), [fate], profile) == body(user(answer(None, image=fate.words)))
+
+
+@requirement("wire.gemini")
+def test_nothing_refers_to_an_image_that_is_gone() -> None:
+    held = body(
+        user(answer("c1", picture("MQ==", displayName="a"), snake("Mg==", display_name="b"), seen=[{"$ref": "a"}],
+                    other={"$ref": "b"}, third={"$ref": "a", "more": 1}))
+    )  # fmt: skip
+    assert lowered(WIRE, held, [TOLD, Shown()], GEMINI3) == body(
+        user(answer("c1", snake("Mg==", display_name="b"), seen=["[told]"], other={"$ref": "b"},
+                    third={"$ref": "a", "more": 1}))
+    )  # fmt: skip
+    assert lowered(WIRE, held, [TOLD, Shown()], GEMINI25) == body(
+        user(
+            answer("c1", seen=["[told]"], other="[image]", third={"$ref": "a", "more": 1}, image=BESIDE),
+            from_call("c1"),
+            snake("Mg=="),
+        )
+    )
+
+
+@requirement("lower.gemini25", "hoist.one_marker", "hoist.named", "hoist.kept")
+def test_up_to_gemini_2_5_an_image_moves_beside_its_response() -> None:
+    first, second = answer("c1", picture(LONG), {"new": 1}, picture("MQ=="), output="a"), answer("c2", output="b")
+    conversation = body(model(call("c1"), call("c2")), user(first, second, text("go on")), tools=[])
+    once = lowered(WIRE, conversation, [Shown(), Shown("image/gif")], GEMINI25)
+    assert once == body(
+        model(call("c1"), call("c2")),
+        user(
+            answer("c1", {"new": 1}, output="a", image=BESIDE),
+            from_call("c1"),
+            picture(LONG),
+            from_call("c1"),
+            picture("MQ==", "image/gif"),
+            second,
+            text("go on"),
+        ),
+        tools=[],
+    )
+    again = read(WIRE, once)
+    assert [(s.hoisted, s.call) for s in again.scene.sights] == [(True, made("c1"))] * 2
+    assert lowered(WIRE, once, [Shown(), Shown()], GEMINI25) == once
+
+
+def test_snake_case_stays_snake_case() -> None:
+    response: Json = {"name": "view", "response": {"content": STRING}, "parts": [snake()]}
+    conversation = body(user({"function_response": response}))
+    after: Json = {"name": "view", "response": {"content": "[image]"}, "parts": [snake(), snake(STRING)]}
+    fates: list[Fate | None] = [Shown("image/png"), Shown()]
+    assert lowered(WIRE, conversation, fates, GEMINI3) == body(user({"function_response": after}))
+
+
+@requirement("read.stringified", "rescue.json", "rescue.mcp")
+@pytest.mark.parametrize(
+    ("said", "kept", "told"),
+    [
+        pytest.param({"output": STRING}, {"output": "[image]"}, {"output": "[told]"}, id="a text that is nothing else"),
+        pytest.param({"a": [{"b64": f"data:image/png;base64,{STRING}"}]}, {"a": [{"b64": "[image]"}]},
+                     {"a": [{"b64": "[told]"}]}, id="a leaf"),
+        pytest.param({"output": json.dumps({"path": "a.png", "b64": STRING})},
+                     {"output": '{"path": "a.png", "b64": "[image]"}'},
+                     {"output": '{"path": "a.png", "b64": "[image]"}', "image": "[told]"}, id="JSON in a text"),
+        pytest.param({"content": json.dumps([{"type": "text", "text": "here"},
+                                             {"type": "image", "data": STRING, "mimeType": "image/png"}])},
+                     {"content": "here\n[image]"}, {"content": "here\n[told]"}, id="parts in a text"),
+    ],
+)  # fmt: skip
+def test_images_in_what_a_tool_says_come_out_of_it(
+    said: dict[str, Any], kept: dict[str, Any], told: dict[str, Any]
+) -> None:
+    conversation = body(model(call("c1")), user(answer("c1", **said)))
+    (sight,) = read(WIRE, conversation).scene.sights
+    assert (sight.role, sight.call, sight.hoisted) == ("tool", made("c1"), False)
+    head = model(call("c1"))
+    fate = Shown("image/png")
+    assert lowered(WIRE, conversation, [fate], GEMINI3) == body(head, user(answer("c1", picture(STRING), **kept)))
+    assert lowered(WIRE, conversation, [fate], GEMINI25) == body(
+        head, user(answer("c1", **kept, image=BESIDE), from_call("c1"), picture(STRING))
+    )
+    assert lowered(WIRE, conversation, [TOLD], GEMINI3) == body(head, user(answer("c1", **told)))
+
+
+def test_turns_begin_with_a_person_s_words() -> None:
+    conversation = body(
+        user(text("go")), model(call("c1")), user(answer("c1", output="ok")), user(text("<system-reminder>x")),
+        user(picture()), {"parts": [text("and now?")]},
+    )  # fmt: skip
+    assert [(m.role, m.opens) for m in read(WIRE, conversation).scene.messages] == [
+        ("user", True), ("assistant", False), ("tool", False), ("user", False), ("user", False), ("user", True),
+    ]  # fmt: skip
+
+
+def test_tools_model_and_what_google_holds() -> None:
+    declared: Json = [{"functionDeclarations": [{"name": "a"}]}, {"function_declarations": [{"name": "b"}, None]}]
+    scene = read(WIRE, body(user(picture()), tools=declared, model="models/gemini-x")).scene
+    assert (scene.tools, scene.model, scene.partial) == (frozenset({"a", "b"}), "gemini-x", False)
+    for key in ("cachedContent", "cached_content"):
+        assert read(WIRE, body(user(picture()), **{key: "cachedContents/1"})).scene.partial
+
+
+@requirement("route.count")
+@pytest.mark.parametrize("key", ["generateContentRequest", "generate_content_request"])
+def test_a_request_to_be_counted_may_stand_inside(key: str) -> None:
+    inner = body(user(answer("c1", picture(LONG), output="a")), model="models/gemini-x")
+    found = read(WIRE, {key: inner})
+    (sight,) = found.scene.sights
+    assert sight.place == (key, "contents", 0, "parts", 0, "functionResponse", "parts", 0)
+    assert (found.scene.model, found.scene.partial) == ("gemini-x", True)
+    after: Any = lowered(WIRE, {key: inner}, [TOLD], GEMINI3)
+    assert after == {key: {**inner, "contents": [user(answer("c1", output="a", image="[told]"))]}}
+
+
+@requirement("route.gemini")
+@pytest.mark.parametrize(
+    ("path", "endpoint"),
+    [
+        ("/v1beta/models/gemini-3:generateContent", Endpoint("", False, "gemini-3", False)),
+        ("/v1/models/gemini-3:streamGenerateContent", Endpoint("", False, "gemini-3", True)),
+        ("/v1beta/models/gemini-3%3AcountTokens", Endpoint("", True, "gemini-3", False)),
+        ("/v1beta/tunedModels/mine-1:generateContent", Endpoint("", False, "mine-1", False)),
+        ("/v1beta1/publishers/google/models/gemini-3:generateContent", Endpoint("", False, "gemini-3", False)),
+    ],
+)
+def test_the_path_says_model_and_stream(path: str, endpoint: Endpoint) -> None:
+    found = WIRE.match(path)
+    assert found == Endpoint(path, endpoint.counts, endpoint.model, endpoint.stream)
+    scene = found.of(read(WIRE, body()).scene)
+    assert (scene.model, scene.stream) == (endpoint.model, endpoint.stream)
+
+
+@requirement("route.gemini")
+def test_a_path_without_a_version_gets_one_and_others_are_not_this_wire_s() -> None:
+    bare = WIRE.match("/models/gemini-3:generateContent")
+    assert bare == Endpoint("/v1beta/models/gemini-3:generateContent", False, "gemini-3", False)
+    for path in ("/v1beta/models", "/v1beta/models/gemini-3", "/v1beta/models/x:embedContent", "/v1/files/x:upload"):
+        assert WIRE.match(path) is None
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> Conversation:
+    talk = Conversation()
+    ids = count()
+    blocks = st.sampled_from([picture, snake])
+
+    def filled(kinds: list[str]) -> list[Json]:
+        others: dict[str, Json] = {WORDS: text("words"), NULL: None}
+        return [draw(blocks)(talk.payload()) if kind == IMAGE else others[kind] for kind in kinds]
+
+    for kind in draw(st.lists(st.sampled_from(["user", "model", "calls"]), max_size=6)):
+        if kind == "user":
+            talk.messages.append(user(*filled(draw(contents))))
+        elif kind == "model":
+            talk.messages.append(model(text("words")))
+        else:
+            calls = [f"c{next(ids)}" for _ in range(draw(st.integers(1, 3)))]
+            talk.messages.append(model(*map(call, calls)))
+            parts: list[Json] = []
+            for name in draw(st.permutations(calls)):
+                inside = filled([IMAGE] * draw(st.integers(0, 2)))
+                parts += [answer(name, *inside, output="words"), *filled(draw(contents))]
+            talk.messages.append(user(*parts))
+    return talk
+
+
+def payloads(value: Any) -> list[str]:
+    match value:
+        case {"inlineData": {"data": str(data)}} | {"inline_data": {"data": str(data)}}:
+            return [data]
+        case dict():
+            return [found for each in value.values() for found in payloads(each)]
+        case list():
+            return [found for each in value for found in payloads(each)]
+        case _:
+            return []
+
+
+def named(contents: list[Any], kind: str) -> list[list[Any]]:
+    """The ids of the calls, or of the answers, of each content."""
+    return [[p[kind]["id"] for p in c["parts"] if isinstance(p, dict) and kind in p] for c in contents]
+
+
+@PROFILES
+@requirement("lower.gemini3", "lower.gemini25")
+@given(talk=talks(), data=st.data())
+def test_a_conversation_stays_itself(profile: Profile, talk: Conversation, data: st.DataObject) -> None:
+    met = data.draw(fates(len(talk.payloads)))
+    after: Any = lowered(WIRE, body(*talk.messages), met, profile)
+    assert [c["role"] for c in after["contents"]] == [c["role"] for c in talk.messages]
+    for kind in ("functionCall", "functionResponse"):
+        assert named(after["contents"], kind) == named(talk.messages, kind)
+    assert [c for c in after["contents"] if c["role"] == "model"] == [c for c in talk.messages if c["role"] == "model"]
+    kept = zip(talk.payloads, met, strict=True)
+    shown = ["cmVmaXR0ZWQ=" if isinstance(f, Refitted) else p for p, f in kept if isinstance(f, Shown | Refitted)]
+    assert payloads(after) == shown
+    inside = [p for c in after["contents"] for p in c["parts"] if isinstance(p, dict) and "functionResponse" in p]
+    assert profile is GEMINI3 or not payloads(inside)
+    again = read(WIRE, after)
+    assert lowered(WIRE, after, [Shown()] * len(again.scene.sights), profile) == after

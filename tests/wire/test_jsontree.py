@@ -1,0 +1,78 @@
+"""Edits on objects: the same as on text, and what no edit touches is the very same object."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given
+
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.scene import Json, Path
+from sightline.wire.jsontext import lift
+from sightline.wire.jsontree import graft
+from tests.requirements import requirement
+from tests.wire.bodies import TOKEN
+from tests.wire.json_texts import Box, any_values, documents_and_edits, written
+
+
+def oracle(tree: Any, edits: list[Edit]) -> Any:
+    """The plain way: copy everything, then change it from the end to the beginning, so that no index moves."""
+    after = copy.deepcopy(tree)
+    order = sorted(range(len(edits)), key=lambda number: (_steps(edits[number].place), number), reverse=True)
+    for replacing in (True, False):  # what is put in stands before whatever replaces the value there
+        for number in order:
+            edit = edits[number]
+            if isinstance(edit, Replace) is not replacing:
+                continue
+            *way, last = edit.place
+            holder = after
+            for step in way:
+                holder = holder[step]
+            if isinstance(edit, Insert):
+                holder.insert(last, edit.value)
+            else:
+                holder[last] = edit.value
+    return after
+
+
+def _steps(place: Path) -> list[tuple[bool, str | int]]:
+    return [(isinstance(step, int), step) for step in place]
+
+
+@requirement("body.graft")
+@given(documents_and_edits(any_values))
+def test_a_graft_a_splice_and_the_plain_way_give_the_same(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    body = written(text)
+    tree: Json = json.loads(body)
+    before = copy.deepcopy(tree)
+    document = lift(body.encode(), TOKEN)
+    assert document is not None
+    expected = oracle(tree, edits)
+    assert graft(tree, edits) == expected
+    assert json.loads(b"".join(document.splice(edits))) == expected
+    assert tree == before, "the original was changed"
+
+
+@requirement("body.graft")
+@given(documents_and_edits(any_values))
+def test_what_no_edit_touches_is_the_same_object(case: tuple[Box, list[Edit]]) -> None:
+    text, edits = case
+    tree: Any = json.loads(written(text))
+    after: Any = graft(tree, edits)
+    if not edits:
+        assert after is tree
+    touched = {edit.place[0] for edit in edits}
+    for key, value in tree.items():
+        assert (after[key] is value) or key in touched
+
+
+def test_insertions_stand_in_their_order_before_what_replaces_the_value() -> None:
+    edits: list[Edit] = [
+        Replace(("a", 1), "new"), Insert(("a", 1), 1), Insert(("a", 1), 2), Insert(("a", 3), "end"),
+        Insert(("a", 0), "start"), Replace(("a", 2, "b"), None),
+    ]  # fmt: skip
+    tree: Json = {"a": ["x", "y", {"b": 1, "c": 2}]}
+    assert graft(tree, edits) == {"a": ["start", "x", 1, 2, "new", {"b": None, "c": 2}, "end"]}

@@ -1,0 +1,244 @@
+"""What images in simulated sessions cost at real cache prices: our retention beside fixed rules and the best choice."""
+
+import json
+import math
+import platform
+import random
+import statistics
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+
+import env
+from sessions import Talk, session
+
+from sightline.model.profile import CachePrice, Limits
+from sightline.passes.frontier import LINE, NEWEST, WINDOW, frontier
+
+PRICES = {
+    "1.25 / 0.1, 5 min (Anthropic)": CachePrice(1.25, 0.1, 300),
+    "1 / 0.02, 4 h (DeepSeek)": CachePrice(1, 0.02, 4 * 3600),
+    "1 / 0.1, 10 min (OpenAI)": CachePrice(1, 0.1, 600),
+    "1 / 0.5, 10 min (OpenAI, older)": CachePrice(1, 0.5, 600),
+}
+SEEDS, SESSIONS = 5, 80
+MEAN, TAIL = 1.03, 1.12
+OURS = "Sightline"
+CROWD, BATCH = 20, 8
+
+Gone = list[int]
+"""For each image, the first request that goes without it; their number, if none does."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A talk at a price, with what every rule needs to know about its requests."""
+
+    talk: Talk
+    price: CachePrice
+    words: Sequence[int]  # tokens before each message, the head included
+    arrived: Sequence[int]  # images that are there, by request
+    turned: Sequence[int]  # … and are of an earlier turn
+    stale: Sequence[int]  # … and are stale
+    cold: Sequence[bool]
+
+    @property
+    def never(self) -> int:
+        return len(self.talk.requests)
+
+
+def priced(talk: Talk, price: CachePrice) -> Priced:
+    turn = list(accumulate(beat.opens for beat in talk.beats))
+    step = list(accumulate(beat.speaks for beat in talk.beats))
+    places = [view.message for view in talk.views]
+    ends = [request.end for request in talk.requests]
+    arrived = [bisect_left(places, end + 1) for end in ends]
+    turned = [sum(turn[place] < turn[end] for place in places[:here]) for end, here in zip(ends, arrived, strict=True)]
+    aged = [
+        sum(step[end] - step[place] > WINDOW for place in places[:here])
+        for end, here in zip(ends, arrived, strict=True)
+    ]
+    stale = [
+        max(0, min(here - NEWEST, max(of_old, old))) for here, of_old, old in zip(arrived, turned, aged, strict=True)
+    ]
+    words = [talk.head, *accumulate((beat.tokens for beat in talk.beats), initial=talk.head)][1:]
+    cold = [request.pause > price.seconds for request in talk.requests]
+    return Priced(talk, price, words, arrived, turned, stale, cold)
+
+
+def cost(given: Priced, gone: Gone) -> float:
+    """What all requests cost, in plain input tokens: what stood in the one before is read, the rest is written."""
+    talk, price = given.talk, given.price
+    paid, before = 0.0, 0
+    for number, request in enumerate(talk.requests):
+        here = [LINE if gone[n] <= number else talk.views[n].tokens for n in range(given.arrived[number])]
+        length = given.words[request.end + 1] + sum(here)
+        cached = before if number else (0 if talk.begins else talk.head)
+        newly = next((n for n, since in enumerate(gone[: given.arrived[number - 1]]) if since == number), None)
+        if number and newly is not None:
+            cached = given.words[talk.views[newly].message + 1] + sum(here[:newly])
+        if given.cold[number]:
+            cached = 0
+        paid += price.read * cached + price.write * (length - cached)
+        before = length
+    return paid
+
+
+def best(given: Priced) -> float:
+    """The least that can be paid by whoever knows the whole session, and takes stale images out oldest first.
+
+    By the number of images that have left: the cheapest way to the request before, and from there to this one.
+    Whoever moves on from f images pays for writing all behind the f-th, whatever the new number.
+    """
+    talk, price = given.talk, given.price
+    extra = price.write - price.read
+    images = list(accumulate((view.tokens for view in talk.views), initial=0))
+    front = [given.words[view.message + 1] + number * LINE for number, view in enumerate(talk.views)]
+    least = [0.0, *[math.inf] * len(talk.views)]
+    before: list[int] = []
+    for number, request in enumerate(talk.requests):
+        here, words = given.arrived[number], given.words[request.end + 1]
+        length = [words + left * LINE + images[here] - images[left] for left in range(here + 1)]
+        reached = [math.inf] * len(least)
+        lowest = math.inf  # of all that have fewer images left
+        for left in range(given.stale[number] + 1):
+            stay = least[left]
+            if number == 0 or given.cold[number]:
+                cached = 0 if talk.begins or given.cold[number] else talk.head
+                lowest = min(lowest, stay)
+                reached[left] = lowest + price.write * length[left] - extra * cached
+                continue
+            known = before[left] if left < len(before) else 0
+            moved = lowest + price.write * length[left]
+            reached[left] = min(stay + price.write * length[left] - extra * known, moved)
+            if left < len(front):
+                lowest = min(lowest, stay - extra * front[left])
+        least, before = reached, length
+    return min(least)
+
+
+def ours(given: Priced) -> Gone:
+    talk = given.talk
+    cold = {request.end for number, request in enumerate(talk.requests) if given.cold[number]}
+    cold |= set() if talk.begins else {talk.requests[0].end}
+    beats = [replace(beat, cold=index in cold) for index, beat in enumerate(talk.beats)]
+    gone = [given.never] * len(talk.views)
+    ends = [request.end for request in talk.requests]
+    for number, left in frontier(beats, talk.views, given.price, Limits()).items():
+        gone[number] = bisect_left(ends, left.message)
+    return gone
+
+
+def keep_all(given: Priced) -> Gone:
+    return [given.never] * len(given.talk.views)
+
+
+def keep_last(given: Priced) -> Gone:
+    return _as_soon_as(given, [max(0, here - NEWEST) for here in given.arrived])
+
+
+def each_turn(given: Priced) -> Gone:
+    return _as_soon_as(given, given.turned)
+
+
+def at_limit(given: Priced) -> Gone:
+    left, leaving = 0, []
+    for here in given.arrived:
+        left += max(0, math.ceil((here - left - CROWD) / BATCH)) * BATCH
+        leaving.append(left)
+    return _as_soon_as(given, leaving)
+
+
+def _as_soon_as(given: Priced, leaving: Sequence[int]) -> Gone:
+    """By request, how many of the oldest have left."""
+    return [bisect_left(leaving, number + 1) for number in range(len(given.talk.views))]
+
+
+POLICIES: dict[str, Callable[[Priced], Gone]] = {
+    OURS: ours,
+    "keep all": keep_all,
+    f"keep the last {NEWEST}, at each step": keep_last,
+    "retire at each turn": each_turn,
+    f"{BATCH} at once above {CROWD}": at_limit,
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    mean: float
+    tail: float  # 95th percentile
+    worst: float
+    moves: float  # requests of a session, in the mean, in which images leave and something is cached
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} / {self.tail:.3f} / {self.worst:.3f}"
+
+
+def measured(seeds: Sequence[int], sessions: int) -> dict[tuple[str, str], list[tuple[float, int]]]:
+    """By policy and price, for each session: its cost over the least possible, and how often images left."""
+    found: dict[tuple[str, str], list[tuple[float, int]]] = {(p, q): [] for p in POLICIES for q in PRICES}
+    for seed in seeds:
+        dice = random.Random(seed)
+        for _ in range(sessions):
+            talks = session(dice)
+            for name, price in PRICES.items():
+                each = [priced(talk, price) for talk in talks]
+                least = sum(map(best, each))
+                for policy, rule in POLICIES.items():
+                    chosen = [rule(one) for one in each]
+                    paid = sum(map(cost, each, chosen))
+                    found[policy, name].append((paid / least, sum(map(_moves, each, chosen))))
+        env.say(f"seed {seed}: {sessions} sessions")
+    return found
+
+
+def _moves(given: Priced, gone: Gone) -> int:
+    return len({since for since in gone if since < given.never and not given.cold[since]})
+
+
+def figure(sessions: Sequence[tuple[float, int]]) -> Figure:
+    ratios = sorted(ratio for ratio, _ in sessions)
+    tail = statistics.quantiles(ratios, n=20, method="inclusive")[-1]
+    return Figure(statistics.fmean(ratios), tail, ratios[-1], statistics.fmean(moves for _, moves in sessions))
+
+
+def run(seeds: int, file: Path) -> None:
+    found = measured(range(1, seeds + 1), SESSIONS)
+    figures = {
+        policy: {
+            "all": figure([one for name in PRICES for one in found[policy, name]]),
+            **{name: figure(found[policy, name]) for name in PRICES},
+        }
+        for policy in POLICIES
+    }
+    text = table(figures, seeds)
+    rows = [{"policy": p, "price": q, **vars(one)} for p, row in figures.items() for q, one in row.items()]
+    file.write_text(json.dumps({"seeds": seeds, "sessions": SESSIONS, "figures": rows}, indent=1) + "\n")
+    file.with_suffix(".md").write_text(f"<!-- Generated by bench/run.py. -->\n{text}")
+    print(text)
+
+
+def table(figures: dict[str, dict[str, Figure]], seeds: int) -> str:
+    """Each figure is the cost over the least possible cost of the same session: mean / 95th percentile / worst."""
+    heads = ["", "all prices", *PRICES, "moves in a session"]
+    rows = [heads, ["---"] * len(heads)]
+    for policy, row in figures.items():
+        rows.append([policy, *map(str, row.values()), f"{row['all'].moves:.1f}"])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    mine = figures[OURS]["all"]
+    others = min(row["all"].mean for policy, row in figures.items() if policy != OURS)
+    verdicts = [
+        f"mean ≤ {MEAN}: {_met(mine.mean <= MEAN)}",
+        f"95th percentile ≤ {TAIL}: {_met(mine.tail <= TAIL)}",
+        f"mean below every other: {_met(mine.mean < others)}",
+    ]
+    about = (
+        f"{seeds} seeds of {SESSIONS} sessions, write / read price of the cache, Python {platform.python_version()}."
+    )
+    return "\n".join([f"{about} {table.__doc__}", "", *lines, "", f"Targets: {'; '.join(verdicts)}.", ""])
+
+
+def _met(holds: bool) -> str:
+    return "met" if holds else "MISSED"

@@ -1,0 +1,73 @@
+"""Sessions of an agent that looks at images, made from a seed: how long, how wordy, how often idle."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sightline.passes.frontier import Beat, View
+
+
+@dataclass(frozen=True)
+class Request:
+    end: int  # index of its last message
+    pause: float  # seconds since the one before it
+
+
+@dataclass
+class Talk:
+    """What is said between two compactions."""
+
+    head: int  # tokens of system and tools
+    begins: bool  # the session: not even the head is cached
+    beats: list[Beat] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+    @property
+    def words(self) -> int:
+        return sum(beat.tokens for beat in self.beats)
+
+
+def session(dice: random.Random) -> Sequence[Talk]:
+    """20 to 200 steps in one to sixty turns; each session has habits of its own."""
+    steps = dice.randint(20, 200)
+    turns = min(steps, round(_even(dice, 1, 60)))
+    opens = {0, *dice.sample(range(1, steps), turns - 1)}
+    looks = dice.choice([0.08, 0.15, 0.3, 0.5, 0.8])  # how often a step brings images
+    smallest, largest = dice.choice([(400, 4784), (400, 1600), (1500, 4784)])  # in tokens
+    wordy = _even(dice, 200, 2000)  # tokens of a tool's usual answer
+    thinks = _even(dice, 20, 900)  # seconds between turns
+    room = dice.randint(60_000, 160_000)  # tokens of words, until the client compacts
+    talks = [Talk(dice.randint(3_000, 25_000), begins=True)]
+    for step in range(steps):
+        talk, pause = talks[-1], _pause(dice)
+        if talk.words > room:
+            pause = dice.uniform(20, 60)
+            talk = Talk(talk.head, begins=False, beats=[Beat(dice.randint(2_000, 6_000), opens=True)])
+            talks.append(talk)
+        if step in opens:
+            pause = dice.expovariate(1 / thinks)
+            talk.beats.append(Beat(dice.randint(20, 500), opens=True))
+        talk.requests.append(Request(len(talk.beats) - 1, pause))
+        talk.beats.append(Beat(_about(dice, 200, 4_000), speaks=True))
+        if step + 1 not in opens and step + 1 < steps:
+            talk.beats.append(Beat(_about(dice, wordy, 12_000)))
+            images = dice.choice([1, 1, 1, 1, 2, 3]) if dice.random() < looks else 0
+            size = [round(_even(dice, smallest, largest)) for _ in range(images)]
+            talk.views += [View(len(talk.beats) - 1, tokens) for tokens in size]
+    return talks
+
+
+def _pause(dice: random.Random) -> float:
+    """Within a turn: as long as a tool runs, which is seldom long."""
+    return dice.uniform(60, 1200) if dice.random() < 0.02 else dice.uniform(3, 30)
+
+
+def _even(dice: random.Random, low: float, high: float) -> float:
+    """As likely to be twice as much as half as much."""
+    return math.exp(dice.uniform(math.log(low), math.log(high)))
+
+
+def _about(dice: random.Random, usual: float, most: int) -> int:
+    return min(most, round(dice.lognormvariate(math.log(usual), 0.9)))

@@ -1,0 +1,158 @@
+"""What it costs to find, judge and rewrite the images of a body, against a hash of the same bytes."""
+
+import json
+import random
+import statistics
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from sightline.engine.eyes import probed
+from sightline.model.facts import Facts, Need, Probe
+from sightline.model.fate import Shown
+from sightline.model.profile import Profile
+from sightline.model.rules import Retention, Rules
+from sightline.model.scene import Scene, Sight
+from sightline.model.source import Inline
+from sightline.passes import decide
+from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
+from sightline.wire.jsontext import lift
+
+MB = 1_000_000
+TOKEN = "sightline-0123456789abcdef-"
+WORDS = "The build finished and every test passed, so the next step is to look at the page itself. " * 8
+
+
+def picture(size: int, seed: int) -> str:
+    """Base64 of a PNG's header and noise: nobody decodes it here."""
+    start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x05\0\0\0\x02\xd0\x08\x02\0\0\0\0\0\0\0\x7f\xff\xff\xffIDAT"
+    return b64encode(start + random.Random(seed).randbytes(size * 3 // 4 - len(start))).decode()
+
+
+def messages_body(total: int, images: int) -> bytes:
+    """A conversation of the Messages wire in which a tool brings the images."""
+    turns: list[Any] = []
+    for n in range(images):
+        use = {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/home/me/{n}.png"}}
+        source = {"type": "base64", "media_type": "image/png", "data": picture(total // images, n)}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": [{"type": "image", "source": source}]}
+        turns += [
+            {"role": "user", "content": [{"type": "text", "text": f"{n}: {WORDS}"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": WORDS}, use]},
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": [{"type": "text", "text": WORDS}]},
+        ]
+    return json.dumps({"model": "claude-opus-5-5", "stream": True, "messages": turns}).encode()
+
+
+def chat_body(total: int, images: int) -> bytes:
+    """The same on the Chat Completions wire, where every image has to move."""
+    turns: list[Any] = []
+    for n in range(images):
+        call = {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": "read", "arguments": f'{{"path": "/home/me/{n}.png"}}'},
+        }
+        url = f"data:image/png;base64,{picture(total // images, n)}"
+        turns += [
+            {"role": "user", "content": f"{n}: {WORDS}"},
+            {"role": "assistant", "content": WORDS, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": [{"type": "image_url", "image_url": {"url": url}}]},
+            {"role": "assistant", "content": WORDS},
+        ]
+    return json.dumps({"model": "gpt-6", "stream": True, "messages": turns}).encode()
+
+
+def handled(body: bytes, wire: Wire, rules: Rules) -> int:
+    """Find, judge, rewrite, and name every image; the length of what goes out."""
+    document = lift(body, TOKEN)
+    assert document is not None
+    scene = wire.read(document.tree, document)
+    decided = judged(scene, rules)
+    for sight in decided.sights:
+        assert isinstance(sight.source, Inline)
+        assert sight.source.key
+    return sum(map(len, document.splice(wire.lower(decided, document.tree, rules.profile))))
+
+
+def judged(scene: Scene, rules: Rules) -> Scene:
+    facts = Facts()
+    while not isinstance(outcome := decide(scene, facts, rules), Scene):
+        facts = facts.with_answers({need: _answer(need) for need in outcome.needs})
+    return outcome
+
+
+def _answer(need: Need) -> Any:
+    assert isinstance(need, Probe), need
+    return probed(need.image)
+
+
+def cpu(work: Callable[[], object], rounds: int) -> float:
+    """Milliseconds of CPU time, the median of several rounds."""
+    times = []
+    for _ in range(rounds):
+        begun = time.process_time()
+        work()
+        times.append((time.process_time() - begun) * 1000)
+    return statistics.median(times)
+
+
+def measured(rounds: int) -> list[dict[str, Any]]:
+    cases = [
+        (wire, make, total, images)
+        for wire, make in ((ANTHROPIC, messages_body), (OPENAI_CHAT, chat_body))
+        for total, images in ((5 * MB, 4), (5 * MB, 16), (20 * MB, 16), (20 * MB, 64), (20 * MB, 128))
+    ]
+    rows = []
+    for wire, make, total, images in cases:
+        body = make(total, images)
+        hoist = "hoist" if wire is OPENAI_CHAT else "native"
+        rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=hoist), retention=Retention(off=True))
+        handled(body, wire, rules)
+        hashed, done = [], []
+        for _ in range(rounds):  # interleaved, so that both meet the same machine
+            hashed.append(cpu(lambda body=body: blake3(body).digest(), 3))
+            done.append(cpu(lambda body=body, wire=wire, rules=rules: handled(body, wire, rules), 3))
+        rows.append({
+            "wire": wire.name, "mb": total // MB, "images": images, "messages": 4 * images,
+            "blake3_ms": statistics.median(hashed), "ours_ms": statistics.median(done),
+            "ratio": statistics.median(done) / statistics.median(hashed),
+        })  # fmt: skip
+    return rows
+
+
+def deciding(rounds: int) -> float:
+    """Milliseconds for the passes alone on 200 sights whose facts are known."""
+    inlines = [Inline("image/png", picture(2000, n).encode()) for n in range(200)]
+    scene = Scene("m", tuple(Sight(("messages", n, "content", 0), inlines[n], "user") for n in range(200)))
+    rules = Rules(Profile("up", "anthropic", "m", vision=True), retention=Retention(off=True))
+    facts = Facts({Probe(each): _answer(Probe(each)) for each in inlines})
+    outcome = decide(scene, facts, rules)
+    assert isinstance(outcome, Scene)
+    assert outcome.sights[0].fate == Shown()
+    return cpu(lambda: decide(scene, facts, rules), rounds * 20)
+
+
+def run(rounds: int, file: Path) -> None:
+    rows, alone = measured(rounds), deciding(rounds)
+    lines = [
+        "| wire | body | images | messages | blake3 | find, judge, rewrite, name | ratio |",
+        "|---|---|---|---|---|---|---|",
+        *(
+            f"| {row['wire']} | {row['mb']} MB | {row['images']} | {row['messages']} | {row['blake3_ms']:.2f} ms "
+            f"| {row['ours_ms']:.2f} ms | {row['ratio']:.2f}x |"
+            for row in rows
+        ),
+        "",
+        f"`decide` on 200 sights: {alone:.2f} ms.",
+        "",
+    ]
+    file.write_text(json.dumps({"bodies": rows, "decide_200_ms": alone}, indent=1) + "\n", "utf-8")
+    file.with_suffix(".md").write_text("\n".join(lines), "utf-8")
+    sys.stdout.write("\n".join(lines))

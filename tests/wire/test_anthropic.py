@@ -60,6 +60,19 @@ def test_an_image_of_a_tool_result_knows_the_call_that_brought_it() -> None:
     assert sight == Sight(place, png(LONG), "tool", Call("toolu_1", "Read", "/home/me/shot one.png"), 2)
 
 
+def test_a_call_keeps_its_arguments_whatever_they_are() -> None:
+    odd: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_2", "name": "x", "input": [7]}]}
+    conversation = body(
+        use("toolu_1", "Read", file_path="/a.png", pages=[1, 2]), user(result("toolu_1", block())),
+        odd, user(result("toolu_2", block())),
+    )  # fmt: skip
+    first, second = (sight.call for sight in read(ANTHROPIC, conversation).scene.sights)
+    assert first is not None
+    assert second is not None
+    assert first.arguments == {"file_path": "/a.png", "pages": [1, 2]}
+    assert second.arguments == {}
+
+
 def test_results_that_are_not_in_the_order_of_their_calls_are_told_apart() -> None:
     asked: Json = [
         {"type": "tool_use", "id": f"toolu_{n}", "name": "Read", "input": {"file_path": f"/a/{n}.png"}} for n in (1, 2)

@@ -37,8 +37,6 @@ def read(tree: Json, texts: Texts) -> Scene:
             case "assistant":
                 reader.message("assistant")
                 _calls(reader, at(message, "tool_calls"))
-                if at(message, "content") == marks.BRIDGE:
-                    continue
             case "user":
                 content = at(message, "content")
                 reader.heard(place, content, _images(content, texts), run, announced=announced)

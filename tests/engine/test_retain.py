@@ -9,7 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sightline.engine import Prepared
+from sightline.model.fate import Shown
 from sightline.model.ports import Record
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
@@ -181,3 +184,19 @@ async def test_a_count_of_tokens_is_taken_of_what_will_be_sent(tmp_path: Path) -
     counted = await stage.prepare(body, paid=False)
     assert sent(counted) == sent(await stage.prepare(body, visitor()))
     assert len(lines(counted)) == 1
+
+
+@pytest.mark.parametrize("depth", [300, 900])
+async def test_a_conversation_that_is_nested_too_deep_to_be_named_is_served_all_the_same(
+    depth: int, tmp_path: Path
+) -> None:
+    nested: Any = {"cache_control": {"type": "ephemeral"}}
+    for _ in range(depth):
+        nested = [nested]
+    talk = Talk(tmp_path)
+    talk.ask()
+    for _ in range(5):
+        talk.view()
+    talk.messages[1]["content"][0]["input"]["deep"] = nested
+    prepared = await Stage().prepare(talk.body())
+    assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown] * 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sightline.model.facts import Check, Facts, Keep, Needs, Probe, Refit
@@ -105,17 +107,26 @@ def test_a_declaration_that_lies_is_corrected(declared: str, fate: Fate) -> None
 
 
 @requirement("fit.count", "fit.opaque")
-def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_not_even_opened() -> None:
+def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_kept() -> None:
     table = Table()
     one, two, three = inline("1"), inline("2"), Link("https://a/3")
     first, *rest = table.fates(scene(one, two, three, filename="old.png"), rules(Limits(count=2)))
     assert isinstance(first, Refused)
     assert first.words == (
-        "[The image old.png is not available: the provider takes at most 2 images in a request and newer ones were "
-        "kept. Do not guess what it shows. Ask for the image again to see it.]"
+        "[The image old.png is not available: the provider takes at most 2 images in a request and others were "
+        f"kept; it is remembered as sha256:{'5' * 64}. Do not guess what it shows. Ask for the image again to see it.]"
     )
     assert rest == [Shown(), Shown()]
-    assert table.asked == [Probe(two)]
+    assert set(table.asked) == {Probe(two), Keep(one)}
+
+
+def test_what_tools_brought_leaves_before_what_was_pasted_and_a_file_of_the_provider_leaves_last() -> None:
+    pasted, brought, held = inline("pasted"), inline("brought"), Opaque("file_1")
+    what = scene(held, pasted, brought)
+    tool = replace(what.sights[2], role="tool")
+    for most, shown in ((2, [True, True, False]), (1, [True, False, False])):
+        fates = Table().fates(replace(what, sights=(*what.sights[:2], tool)), rules(Limits(count=most)))
+        assert [isinstance(fate, Shown) for fate in fates] == shown
 
 
 @requirement("fit.seldom")

@@ -231,3 +231,13 @@ def test_it_is_cold_where_the_pause_was_too_long_and_nowhere_else(pauses: list[f
         expected += [2 * number] if pause > LIFE else []
         assert visit(record, steps(number)) == expected
     record.close()
+
+
+@requirement("retain.cold")
+def test_where_tokens_are_only_counted_nobody_warms_a_cache(timed: Record, clock: Clock) -> None:
+    names = said(*steps(4))
+    visit(timed, names)
+    for _ in range(10):
+        clock.after(LIFE / 5)
+        timed.visit("mine", HEAD, names, [len(names) - 1], LIFE, touch=False)
+    assert visit(timed, [*names, *said(*steps(1, "r"))]) != []

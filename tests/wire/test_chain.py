@@ -205,3 +205,21 @@ def test_the_work_grows_with_the_messages_and_not_with_their_square(monkeypatch:
         names(*(user(text(f"message {number:05}"), block(base64_like(9_000, number))) for number in range(length)))
         sizes.append(sum(written))
     assert sizes[2] < 2.2 * sizes[1] < 2.2 * 2.2 * sizes[0]
+
+
+@requirement("retain.fold")
+def test_what_a_message_weighs_does_not_hang_on_where_it_stands_in_the_body() -> None:
+    signed: Json = {"type": "thinking", "thinking": "so", "signature": base64_like(STRIDE)}
+    talk: list[Json] = [*TALK, {"role": "assistant", "content": [signed]}]
+    weights = {named(body(*talk, metadata={"pad": "x" * pad})).tokens for pad in range(0, 2 * STRIDE, 509)}
+    assert len(weights) == 1
+    padded = json.dumps({"metadata": "x" * 3000, **body(*talk)})
+    assert named({}, written=padded).tokens in weights
+
+
+def test_what_a_client_writes_anew_into_each_request_names_no_other_conversation() -> None:
+    def with_nonce(nonce: str) -> Chain:
+        return named(body(*TALK, system=[text(f"x-anthropic-billing-header: a; cch={nonce};"), text("be brief")]))
+
+    assert with_nonce("1") == with_nonce("2")
+    assert with_nonce("1") != named(body(*TALK, system=[text("be long")]))

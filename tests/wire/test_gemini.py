@@ -96,6 +96,7 @@ def file(uri: str, mime: str = "image/png") -> dict[str, Json]:
         pytest.param({"inlineData": {"data": STRING}}, png(STRING, ""), id="without a type"),
         pytest.param(file("https://a.example/b.png"), Link("https://a.example/b.png"), id="an address"),
         pytest.param(file("gs://bucket/b.png"), Opaque("gs://bucket/b.png"), id="a bucket"),
+        pytest.param(file("https://[/b.png"), Opaque("https://[/b.png"), id="no address at all"),
         pytest.param(
             {"file_data": {"file_uri": UPLOADED, "mime_type": "image/png"}},
             Opaque(UPLOADED),
@@ -130,6 +131,27 @@ def test_an_image_beside_a_function_response_is_the_tool_s_until_somebody_speaks
     assert scene.messages == (Message("assistant"), Message("tool", opens=True))
     for profile in (GEMINI3, GEMINI25):
         assert lowered(WIRE, conversation, [Shown()] * 3, profile) == conversation
+
+
+def test_an_image_deep_in_a_response_is_found() -> None:
+    deep: Json = STRING
+    for _ in range(5):
+        deep = [{"a": deep}]
+    (sight,) = read(WIRE, body(model(call("c1")), user(answer("c1", output=deep)))).scene.sights
+    assert sight.place[-10:] == (0, "a") * 5
+
+
+@PROFILES
+@pytest.mark.parametrize("fate", [Shown(), TOLD, SENTENCE], ids=lambda fate: type(fate).__name__)
+def test_the_numbers_that_a_tool_says_beside_an_image_stay_exact(fate: Fate, profile: Profile) -> None:
+    numbers: dict[str, Json] = {"wei": 1234567890123456789012345, "least": -(10**19), "id": 2**64 - 1, "half": 0.5}
+    given: Json = {"id": "c1", "name": "view", "response": numbers, "parts": [picture()]}
+    conversation = body(model(call("c1")), user({"functionResponse": given}))
+    after: Any = lowered(WIRE, conversation, [fate], profile)
+    said = after["contents"][1]["parts"][0]["functionResponse"]["response"]
+    assert {key: (type(said[key]), said[key]) for key in numbers} == {
+        key: (type(number), number) for key, number in numbers.items()
+    }
 
 
 @requirement("hoist.idempotent")

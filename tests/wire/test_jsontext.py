@@ -162,6 +162,21 @@ def test_a_long_number_in_front_of_a_string_is_no_base64() -> None:
 NESTED = 5_000
 
 
+@given(st.integers() | st.integers(-(10**40), 10**40))
+@example(2**64)
+@example(-(2**63) - 1)
+def test_a_whole_number_is_read_and_written_as_it_is_however_large(number: int) -> None:
+    for body in (f'{{"a":{number}}}', f'{{"a": [1.5,\n{number}]}}', f'{{"a":[{number},0]}}'):
+        document = lifted(body)
+        assert document.tree == json.loads(body)
+        assert json.loads(spliced(document, [Replace(("a",), [document.tree])])) == {"a": [json.loads(body)]}
+
+
+def test_a_large_number_beside_deep_nesting_spoils_no_body() -> None:
+    deep = "[" * 1000 + "]" * 1000
+    assert lifted(f'{{"n": {10**20}, "deep": {deep}}}').tree is not None
+
+
 @requirement("body.unreadable")
 @pytest.mark.parametrize(
     "body",

@@ -114,6 +114,49 @@ def test_images_without_a_word_are_a_tool_s_where_its_result_announces_them() ->
     assert seen(*later) == [("tool", True, made("c1")), ("user", False, None)]
 
 
+@pytest.mark.parametrize("quoted", ["const note = '{}'", "grep: {} in cline.ts", "{}."])
+def test_a_tool_that_only_speaks_of_such_an_announcement_takes_no_image_of_the_user_s(quoted: str) -> None:
+    words = quoted.format(SEE_BELOW)
+    for content in (words, [text(words)], json.dumps([text(words)]), json.dumps({"a": SEE_BELOW})):
+        first: Json = {"role": "tool", "tool_call_id": "c1", "content": content}  # type: ignore[dict-item]
+        assert seen(calling("c1"), first, user(part("MQ=="))) == [("user", False, None)]
+    line = said("c1", f"/home/me/c1.png\n{SEE_BELOW}\n")
+    assert seen(calling("c1"), line, user(part("MQ=="))) == [("tool", True, made("c1"))]
+
+
+def test_where_no_call_names_a_picture_each_brought_one_if_there_are_as_many() -> None:
+    asked: dict[str, Any] = calling("c1", "c2")
+    for call in asked["tool_calls"]:
+        call["function"]["arguments"] = "{}"
+    moved = user(text(LEADS["pi"]), part("MQ=="), part("Mg=="))
+    assert seen(asked, said("c1"), said("c2"), moved) == [
+        ("tool", True, Call("c1", "read")),
+        ("tool", True, Call("c2", "read")),
+    ]
+
+
+def test_the_older_role_of_a_tool_is_one_too() -> None:
+    older: Json = {"role": "function", "tool_call_id": "c1", "content": [part(LONG)]}
+    conversation = body(calling("c1", "c2"), older, said("c2"))
+    assert seen(calling("c1", "c2"), older, said("c2")) == [("tool", False, made("c1"))]
+    once: Any = lowered(OPENAI_CHAT, conversation, [Shown()], HOISTING)
+    assert [message["role"] for message in once["messages"]] == ["assistant", "function", "tool", "user"]
+
+
+def test_the_names_of_the_tools_are_known() -> None:
+    tools: Json = [{"type": "function", "function": {"name": "look"}}, {"type": "function", "function": {"name": "b"}}]
+    assert read(OPENAI_CHAT, body(tools=tools)).scene.tools == {"look", "b"}
+
+
+def test_the_cache_mark_of_an_image_does_not_move_with_it() -> None:
+    mark: Json = {"type": "ephemeral"}
+    conversation = body(calling("c1"), tool("c1", {**part(LONG), "cache_control": mark}))
+    once: Any = lowered(OPENAI_CHAT, conversation, [Shown()], HOISTING)
+    held, moved = once["messages"][1:]
+    assert [each.get("cache_control") for each in held["content"]] == [mark]
+    assert moved["content"][1] == part(LONG)
+
+
 def test_a_user_s_own_message_after_a_tool_is_the_user_s() -> None:
     for words in ("what is this?", "Attached media from tool result: look", ""):
         own = user(part("MQ=="), text(words))

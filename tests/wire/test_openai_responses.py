@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
-from sightline.model.marks import BRIDGE, MARKER
+from sightline.model.marks import BRIDGE, MARKER, SEE_BELOW
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Message, Path, Sight
@@ -106,6 +106,48 @@ def test_an_image_knows_its_call_and_messages_without_a_type_are_messages() -> N
     pasted, brought = read(WIRE, conversation).scene.sights
     assert (pasted.role, pasted.message) == ("user", 0)
     assert brought == Sight(("input", 2, "output", 0), png(LONG), "tool", made("c1"), 2)
+
+
+@requirement("hoist.json")
+@pytest.mark.parametrize("kind", ["local_shell_call", "apply_patch_call", "shell_call"])
+@pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
+def test_an_output_that_takes_no_list_stays_a_text_and_its_image_moves_behind_the_run(
+    kind: str, profile: Profile
+) -> None:
+    asked: Json = {"type": kind, "call_id": "c1"}
+    lead = text("[image from the tool call c1]")
+    moved = user(lead, picture(STRING, detail="auto"))
+    for wrap in ('{{"output": "{}", "metadata": {{"exit_code": 0}}}}', "{}", '[{{"type":"image","data":"{}"}}]'):
+        held: dict[str, Json] = {"type": f"{kind}_output", "call_id": "c1", "output": wrap.format(STRING)}
+        conversation = body(asked, held, words("c2", "done"))
+        after: Any = lowered(WIRE, conversation, [Shown("image/png")], profile)
+        kept = after["input"][1]["output"]
+        assert MARKER in kept
+        assert json.loads(kept) if wrap != "{}" else kept == MARKER
+        assert after["input"][2:] == [words("c2", "done"), moved]
+        assert lowered(WIRE, after, [Shown()], profile) == after
+        told: Any = lowered(WIRE, conversation, [SENTENCE], profile)
+        assert told["input"] == [
+            asked,
+            {**held, "output": kept.replace(MARKER, "[not available]")},
+            words("c2", "done"),
+        ]
+
+
+def test_a_moved_image_belongs_to_the_outputs_just_before_it_and_to_no_earlier_ones() -> None:
+    lead = text("Attached image(s) from tool result:")
+    earlier = [call("c1"), words("c1", "a"), said("assistant", text("now the other"))]
+    (sight,) = read(WIRE, body(*earlier, call("c2"), words("c2", "b"), user(lead, picture()))).scene.sights
+    assert (sight.call, sight.hoisted) == (made("c2"), True)
+    announced = [call("c1"), words("c1", SEE_BELOW), user(text("wait")), user(picture())]
+    assert [s.role for s in read(WIRE, body(*announced)).scene.sights] == ["user"]
+
+
+def test_an_output_that_only_speaks_of_images_to_come_takes_none_of_the_user_s() -> None:
+    for quoted, role in ((f"note: {SEE_BELOW}", "user"), (SEE_BELOW, "tool")):
+        for held in (words("c1", quoted), output("c1", text(quoted))):
+            (sight,) = read(WIRE, body(call("c1"), held, user(picture()))).scene.sights
+            assert sight.role == role
 
 
 def test_the_screenshot_of_a_computer_may_be_refitted_and_never_moved_or_replaced() -> None:

@@ -302,6 +302,80 @@ def test_on_messages_a_text_becomes_blocks_inside_the_result() -> None:
     assert hoisted == body(user(result("t", READ, text(MARKER)), label, block(LIFTED)))
 
 
+@pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
+def test_on_messages_an_error_holds_nothing_but_text(profile: Profile) -> None:
+    native = result("t", text("boom"), block(SHORT))
+    stringified = {**result("t"), "content": json.dumps([text("boom"), block(SHORT)])}
+    for held in (native, stringified):
+        after: Any = lowered(ANTHROPIC, body(user({**held, "is_error": True})), [Shown("image/png")], profile)
+        failed, *moved = after["messages"][0]["content"]
+        assert failed["content"] in ([text("boom"), text(MARKER)], f"boom\n{MARKER}")
+        assert moved == [text("[image from the tool call t]"), block(SHORT)]
+        assert failed["is_error"]
+        (again,) = read(ANTHROPIC, after).scene.sights
+        assert again.hoisted
+
+
+def test_on_messages_only_the_errors_among_the_results_lose_their_images() -> None:
+    fine, failed = result("t1", block(SHORT)), {**result("t2", block(LIFTED)), "is_error": True}
+    after = lowered(ANTHROPIC, body(user(fine, failed)), [Shown(), Shown()], NATIVE)
+    told = {**result("t2", text(MARKER)), "is_error": True}
+    assert after == body(user(fine, told, text("[image from the tool call t2]"), block(LIFTED)))
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_blank_text_among_the_parts_becomes_no_block(blank: str) -> None:
+    stringified = json.dumps([text(blank), FORMS["media"](SHORT)])
+    contents: list[Json] = [stringified, [text(stringified)]]
+    for content in contents:
+        held: Json = {"type": "tool_result", "tool_use_id": "t", "content": content}
+        after = lowered(ANTHROPIC, body(user(held)), [Shown("image/png")], NATIVE)
+        assert after == body(user(result("t", block(SHORT))))
+
+
+@pytest.mark.parametrize("form", ["MCP", "Messages"])
+def test_a_block_of_another_protocol_in_a_tool_s_message_becomes_one_of_this_wire(form: str) -> None:
+    content: list[Json] = [READ, FORMS[form](LIFTED)]
+    for fate in (Shown(), Shown("image/png")):
+        assert after(content, fate) == [tool("c1", READ, text(MARKER)), shown(part(LIFTED))]
+        assert after(content, fate, profile=NATIVE) == [tool("c1", READ, part(LIFTED))]
+    refitted = Refitted(image(b"jpeg"), "too large")
+    assert after(content, refitted, profile=NATIVE) == [tool("c1", READ, part("anBlZw==", "image/jpeg"))]
+    assert after(content, TOLD) == [tool("c1", READ, text("[told]"))]
+    assert read(OPENAI_CHAT, body(user(FORMS[form](LIFTED)))).scene.sights == ()
+
+
+@requirement("rescue.whole_value")
+@pytest.mark.parametrize("payload", [SHORT, LIFTED], ids=["short", "lifted out"])
+@pytest.mark.parametrize("before", ["", "\n ", "data:image/png;base64,", "\n data:image/png;base64,"])
+def test_an_image_in_quotes_or_behind_blanks_is_one(before: str, payload: str) -> None:
+    written = before + payload
+    for content in (written, json.dumps(written), json.dumps(json.dumps(written))):
+        held, moved = after(content, Shown("image/png"))
+        assert (held["content"], moved) == (MARKER, shown(part(payload)))
+    for value in ({"png": written}, {"png": json.dumps(written)}):
+        held, moved = after(json.dumps(value), Shown("image/png"))
+        assert (json.loads(held["content"][0]["text"]), moved) == ({"png": "[image]"}, shown(part(payload)))
+
+
+def test_json_in_quotes_stays_json_in_quotes() -> None:
+    held, moved = after(json.dumps(json.dumps({"n": 1, "png": SHORT})), Shown("image/png"))
+    assert held["content"] == json.dumps(json.dumps({"n": 1, "png": "[image]"})) + f"\n{MARKER}"
+    assert moved == shown(part(SHORT))
+
+
+def test_of_a_repeated_key_every_image_is_found_and_the_rest_is_kept_to_the_letter() -> None:
+    first, second, third = (encoded(seed=seed) for seed in (1, 2, 3))
+    for written, images in (
+        ('{"a": "%s", "a" : "%s","b":0, "a":1.50}', [first, second]),
+        ('{"a": "%s", "a": {"b": "%s", "b": ["%s"]}}', [first, second, third]),
+        ('[{"a": ["x", "%s"], "a": null}, {"a": "%s"}]', [first, second]),
+    ):
+        held, moved = after(written % tuple(images), *[Shown("image/png")] * len(images))
+        assert held["content"][0]["text"] == written % tuple("[image]" for _ in images)
+        assert moved == shown(*(part(each) for each in images))
+
+
 def test_what_a_user_or_the_assistant_writes_is_not_taken_apart() -> None:
     said = json.dumps([FORMS["media"](SHORT)])
     conversation = body({"role": "user", "content": said}, {"role": "assistant", "content": said}, user(text(said)))
@@ -363,6 +437,16 @@ def test_whatever_json_a_tool_writes_its_images_move_and_all_else_stays(
     assert moved == shown(*(part(each) for each in expected))
     assert read(OPENAI_CHAT, sent).scene.sights[0].hoisted
     assert lowered(OPENAI_CHAT, sent, [Shown()] * len(expected)) == sent
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), images | st.integers()), max_size=6))
+def test_however_often_keys_repeat_no_image_stays_among_the_words(pairs: list[tuple[str, str | int]]) -> None:
+    written = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs).join("{}")
+    found = [value for _, value in pairs if isinstance(value, str)]
+    sent: Any = lowered(OPENAI_CHAT, answered(written), [Shown("image/png")] * len(found))
+    if found:
+        held = json.loads(sent["messages"][1]["content"][0]["text"], object_pairs_hook=list)
+        assert held == [(key, "[image]" if isinstance(value, str) else value) for key, value in pairs]
 
 
 @requirement("rescue.source_stays")

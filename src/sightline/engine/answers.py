@@ -38,6 +38,7 @@ from sightline.wire.shape import Texts
 
 log = logging.getLogger("sightline")
 
+_TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
 
@@ -125,13 +126,18 @@ class Answers:
                 assert_never(need)
         return answer
 
-    async def _recalled(self, reading: Reading, visitor: Visitor, rules: Rules) -> History:
+    async def _recalled(self, reading: Reading, visitor: Visitor, rules: Rules) -> History | Refusal:
         """What is known of this conversation; and that it was here just now is known from now on."""
         wire, scene = reading.wire, reading.scene
-        known = chain(reading.tree, wire.head, wire.items, reading.texts, scene.sights)
+        try:
+            known = chain(reading.tree, wire.head, wire.items, reading.texts, scene.sights)
+        except RecursionError:
+            return _TOO_DEEP
         ends = [end for end in scene.ends if end < len(known.names)]
         life = rules.profile.cache.seconds
-        met = await asyncio.to_thread(self._record.visit, visitor.scope, known.head, known.names, ends, life)
+        met = await asyncio.to_thread(
+            self._record.visit, visitor.scope, known.head, known.names, ends, life, rules.paid
+        )
         cold = frozenset(index for index, name in enumerate(known.names) if name in met)
         return History(known.tokens, cold, known.head_tokens)
 

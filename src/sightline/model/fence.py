@@ -6,8 +6,8 @@ import re
 
 _NAME = "vision_proxy_"
 # Full-width brackets and slashes read like plain ones to a model, and what has no width reads like nothing.
-_GAP = r"[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*"
-_opens = re.compile(r"[<\uff1c](?=" + _GAP + r"[/\uff0f]?" + _GAP + _NAME + ")", re.IGNORECASE)
+_GAP = r"[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*+"
+_opens = re.compile(r"[<\uff1c](?=" + _GAP + r"(?:[/\uff0f]" + _GAP + ")?" + _NAME + ")", re.IGNORECASE)
 _unprintable = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\uff1c": "&lt;"})
 

@@ -11,6 +11,7 @@ MARKER = "[image shown in the following message]"
 BESIDE = "[image shown beside this result]"
 BRIDGE = "I will look at the images that the tools brought."
 
+_LONGEST = 1024  # letters of such words: what is longer is somebody's text, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(r"[\[\]()]+")
 
@@ -31,7 +32,8 @@ def label(call: Call) -> str:
     """Leads an image that was moved out of the result of a call."""
     named = f" {'_'.join(_bare(call.id).split())}" if _bare(call.id) else ""
     tool = f" ({_bare(call.name)})" if _bare(call.name) else ""
-    return f"[image from the tool call{named}{tool}]"
+    words = f"[image from the tool call{named}{tool}]"
+    return words if len(words) <= _LONGEST else "[image from the tool call]"
 
 
 def _bare(name: str) -> str:
@@ -41,12 +43,16 @@ def _bare(name: str) -> str:
 
 def leads(text: str) -> bool:
     """Is this nothing but the words that somebody put beside an image that was moved?"""
+    if len(text) > _LONGEST:
+        return False
     bare = text.strip()
     return bare in _PEERS or bool(_our_label(bare)) or bool(_tagged(bare))
 
 
 def call_in(text: str) -> str | None:
     """The id of the call that such words name; empty, where ours could name none."""
+    if len(text) > _LONGEST:
+        return None
     if ours := _our_label(text.strip()):
         return ours["id"] or ""
     theirs = _tagged(text.strip())

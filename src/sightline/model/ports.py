@@ -70,12 +70,15 @@ class Record(Protocol):
 
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
 
-    def visit(self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float) -> AbstractSet[str]:
+    def visit(
+        self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
+    ) -> AbstractSet[str]:
         """A request has come, with a conversation whose messages have these names.
 
         `ends` are the indexes of those with which the requests before it ended, and it itself; `life` is how long a
         prompt cache lasts, in seconds. Gives the names of those whose request met a cold cache: nobody had asked for
-        so long, or the client had changed what it said before. Once cold, always cold.
+        so long, or the client had changed what it said before. Once cold, always cold. Without `touch` it is only
+        asked: where tokens are counted, nobody warms a cache.
         """
         ...
 

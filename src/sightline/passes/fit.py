@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sightline.model.facts import Check, Facts, Keep, Need, Needs, Probe, Refit
+from sightline.model.facts import Check, Facts, Keep, Kept, Need, Needs, Probe, Refit
 from sightline.model.fate import Fate, Refitted, Refused, Shown
 from sightline.model.image import Image, Picture, Target
 from sightline.model.profile import Limits
@@ -39,11 +39,16 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     encoded = sum(len(s.source.text) for s in live if isinstance(s.source, Inline))
     goal = target(rules.profile.limits, len(live), encoded)
     made = replace(goal, sizing=rules.profile.sizing)  # what is made anew is made so that nobody resizes it again
-    left_out = _beyond_count(live, rules)
+    most = rules.profile.limits.count
+    leaving = _beyond_count(live, most)
     needs: set[Need] = set()
     sights: list[Sight] = []
     for sight in scene.sights:
-        outcome = sight.fate or left_out.get(sight.place) or _fate(sight, goal, made, facts, rules)
+        outcome: Fate | frozenset[Need]
+        if id(sight) in leaving:
+            outcome = _left_out(sight, most, facts)
+        else:
+            outcome = sight.fate or _fate(sight, goal, made, facts, rules)
         if isinstance(outcome, frozenset):
             needs |= outcome
         else:
@@ -51,19 +56,28 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     return Needs(frozenset(needs)) if needs else replace(scene, sights=tuple(sights))
 
 
-def _beyond_count(live: Sequence[Sight], rules: Rules) -> dict[tuple[str | int, ...], Fate]:
-    """The oldest images, where a provider takes only so many: several at once, so that it happens seldom."""
-    most = rules.profile.limits.count
+def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:
+    """Those that leave, by identity, where a provider takes only so many: several at once, so that it happens seldom.
+
+    The oldest of what tools brought go first, then what the user pasted, and last what only the provider can open.
+    """
     if most is None or len(live) <= most:
-        return {}
+        return set()
     batch = max(1, most // 4)
     leaving = -(-(len(live) - most) // batch) * batch
-    no = Refusal(
-        "too_large",
-        f"the provider takes at most {most} images in a request and newer ones were kept",
-        "ask for the image again to see it",
-    )
-    return {s.place: Refused(absence(no, s.filename), no) for s in live[:leaving]}
+    order = sorted((s for s in live if not s.fixed), key=lambda s: (not isinstance(s.source, Inline), s.role != "tool"))
+    return set(map(id, order[:leaving]))
+
+
+def _left_out(sight: Sight, most: int | None, facts: Facts) -> Fate | frozenset[Need]:
+    what = f"the provider takes at most {most} images in a request and others were kept"
+    if isinstance(sight.source, Inline):
+        kept = facts.answer(Keep(sight.source), Kept)
+        if kept is None:
+            return frozenset({Keep(sight.source)})
+        what += f"; it is remembered as sha256:{kept.sha256}" if isinstance(kept, Kept) else ""
+    no = Refusal("too_large", what, "ask for the image again to see it")
+    return Refused(absence(no, sight.filename), no)
 
 
 def _fate(sight: Sight, goal: Target, made: Target, facts: Facts, rules: Rules) -> Fate | frozenset[Need]:

@@ -45,6 +45,7 @@ class View:
     encoded: int = 0  # length of its base64
     edge: int = 0  # longer side, in pixels
     stays: bool = False  # it cannot be seen again, and never leaves
+    lost: int | None = None  # the message from which on it cannot be seen again: if it has not left before, it stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class _Fold:
         self._length += beat.tokens
         for number, view in views:
             self._take(number, view)
+        for one in [one for one in self._live if one.view.lost is not None and one.view.lost <= message]:
+            self._spare(one)
         self._age()
         if beat.cold:
             self._leave(0, self._stale, message, COLD)
@@ -111,6 +114,17 @@ class _Fold:
             self._arrived += 1
         self._length += view.tokens
         self._weigh(view, 1)
+
+    def _spare(self, one: _Live) -> None:
+        """It never leaves."""
+        if self._live.index(one) < self._stale:
+            self._forget_stale([one])
+        self._live.remove(one)
+
+    def _forget_stale(self, stale: Sequence[_Live]) -> None:
+        self._stale -= len(stale)
+        self._saved -= sum(one.saved for one in stale)
+        self._due -= sum(one.saved * (one.step + 1) for one in stale)
 
     def _weigh(self, view: View, sign: int) -> None:
         self._images += sign
@@ -177,9 +191,6 @@ class _Fold:
             self._weigh(one.view, -1)
         for one in self._live[end:]:
             one.before -= shorter
-        stale = self._live[first : min(end, self._stale)]
-        self._stale -= len(stale)
-        self._saved -= sum(one.saved for one in stale)
-        self._due -= sum(one.saved * (one.step + 1) for one in stale)
+        self._forget_stale(self._live[first : min(end, self._stale)])
         del self._live[first:end]
         self._length -= shorter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, repeat
@@ -22,6 +23,8 @@ _READERS = frozenset(
     """read readfile readfiles fileread fsread readimage readimagefile readmedia readmediafile
     view viewfile viewimage openfile openimage loadimage""".split()
 )
+_LONGEST_NAME = 240
+_is_ours = re.compile(r"(?:mcp__)?sightline(?:__|[._:/-])view_image").fullmatch
 _UNSEEN = Size(1024, 1024)  # stands for an image that only the provider can measure
 
 
@@ -31,6 +34,7 @@ class _Way:
 
     tool: str
     path: str | None = None  # of the file that has to be there still; None: the record holds it
+    lost: int | None = None  # the message that shows that the file has another content by then
 
 
 def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
@@ -48,16 +52,22 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
     """By their indexes, the sights that can be seen again."""
-    ours = min(
-        (name for name in scene.tools if "sightline" in name.lower() and name.endswith("view_image")), default=None
-    )
+    ours = min((name for name in scene.tools if _is_ours(name)), default=None)
     found: dict[int, _Way] = {}
     for index, sight in enumerate(scene.sights):
         if _has_pixels(sight) and isinstance(sight.source, Inline) and (pasted or sight.role == "tool"):
             way = _Way(ours) if ours else _read_again(sight.call, scene.tools)
             if way and not sight.fixed:
                 found[index] = way
-    return found
+    return {index: replace(way, lost=_overwritten(index, way, scene)) for index, way in found.items()}
+
+
+def _overwritten(index: int, way: _Way, scene: Scene) -> int | None:
+    """The message in which the same path brought another picture: from then on reading it does not bring this back."""
+    if way.path is None:
+        return None
+    later = (sight for sight in scene.sights[index + 1 :] if sight.call and sight.call.path == way.path)
+    return next((sight.message for sight in later if sight.source != scene.sights[index].source), None)
 
 
 def _has_pixels(sight: Sight) -> bool:
@@ -67,7 +77,8 @@ def _has_pixels(sight: Sight) -> bool:
 
 def _read_again(call: Call | None, tools: frozenset[str]) -> _Way | None:
     """The way of a call that read a file, if it can be made once more."""
-    if call is None or call.path is None or call.name not in tools:
+    # A request that offers no tools at all is a moment of a conversation that has some, such as its summary.
+    if call is None or call.path is None or (tools and call.name not in tools):
         return None
     name = call.name.lower()
     for mark in ("__", ".", ":", "/"):  # behind the name of the server that offers it
@@ -80,8 +91,13 @@ def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, s
     turn = list(accumulate(message.opens for message in scene.messages))
     spoken = max((index for index, message in enumerate(scene.messages) if message.role == "assistant"), default=-1)
     why = f"it is more than {turns} turns old" if turns else "it is of an earlier turn"
-    places = ((index, scene.sights[index].message) for index in ways)
-    return {index: why for index, message in places if message < spoken and turn[-1] - turn[message] > turns}
+    left: dict[int, str] = {}
+    for index, way in ways.items():
+        message = scene.sights[index].message
+        gone = next((end for end, number in enumerate(turn) if number - turn[message] > turns), None)
+        if gone is not None and message < spoken and (way.lost is None or gone < way.lost):
+            left[index] = why
+    return left
 
 
 def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, str] | Needs:
@@ -95,7 +111,7 @@ def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules)
     if not isinstance(history, History) or few:
         return {}
     sights.sort(key=lambda each: each[1].message)
-    views = [_view(sight, facts, rules, stays=index not in ways) for index, sight in sights]
+    views = [_view(sight, facts, rules, ways.get(index)) for index, sight in sights]
     left = frontier(_beats(scene, history), views, rules.profile.cache, rules.profile.limits)
     return {sights[number][0]: each.why for number, each in left.items()}
 
@@ -108,14 +124,17 @@ def _beats(scene: Scene, history: History) -> list[Beat]:
     ]
 
 
-def _view(sight: Sight, facts: Facts, rules: Rules, *, stays: bool) -> View:
+def _view(sight: Sight, facts: Facts, rules: Rules, way: _Way | None) -> View:
     sizing = rules.profile.sizing
     if not isinstance(sight.source, Inline):
         return View(sight.message, tokens(_UNSEEN, sizing), stays=True)
     seen = facts.answer(Probe(sight.source), Picture)
     if not isinstance(seen, Picture):  # whatever it is, it will not be shown
         return View(sight.message, 0, stays=True)
-    return View(sight.message, tokens(seen.size, sizing), len(sight.source.text), seen.size.edge, stays)
+    cost = tokens(seen.size, sizing)
+    if way is None:
+        return View(sight.message, cost, len(sight.source.text), seen.size.edge, stays=True)
+    return View(sight.message, cost, len(sight.source.text), seen.size.edge, lost=way.lost)
 
 
 def _retired(scene: Scene, leaving: Mapping[int, str], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
@@ -148,6 +167,12 @@ def _line(sight: Sight, kept: Kept, tool: str) -> str:
     """What it was and how to see it again, for the model."""
     call, size = sight.call, kept.picture.size
     name = (call.path or (f"from {call.name}" if call.name else "")) if call else ""
-    what = f"{one_line(name)} " if name else ""
+    what = f"{_within_brackets(name)} " if name else ""
     about = f"{kept.picture.mime} {size.width}×{size.height}, sha256:{kept.sha256}"
-    return f"[image {what}({about}) viewed earlier; call {one_line(tool)} to see it again]"
+    return f"[image {what}({about}) viewed earlier; call {_within_brackets(tool)} to see it again]"
+
+
+def _within_brackets(name: str) -> str:
+    """A name that cannot end the brackets around it, nor be longer than the image is worth."""
+    short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME:]}"
+    return one_line(short.replace("[", "?").replace("]", "?"))

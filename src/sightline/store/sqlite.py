@@ -246,7 +246,9 @@ class SqliteRecord:
         return Description(sha256, Size(row[2], row[3]), row[4], seer)
 
     @_spared(frozenset[str]())
-    def visit(self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float) -> frozenset[str]:
+    def visit(
+        self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
+    ) -> frozenset[str]:
         now, requests = self._now(), [names[end] for end in ends]
         latest = {head, *requests[-_LATEST:]}
         with self._database.writing() as connection:
@@ -258,6 +260,8 @@ class SqliteRecord:
             met = {name for name, cold, _ in rows if cold}
             if _is_cold(used, head, requests, now - life):
                 met.add(requests[-1])
+            if not touch:
+                return frozenset(met)
             aged = (name for name, at in used.items() if now - at >= _COARSE)  # or they would go one by one
             connection.executemany(
                 "INSERT OR REPLACE INTO moments VALUES (?, ?, ?, ?, ?)",

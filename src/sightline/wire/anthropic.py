@@ -7,7 +7,7 @@ from itertools import groupby
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
-from sightline.model.scene import Json, Path, Scene
+from sightline.model.scene import Json, Path, Scene, Sight
 from sightline.model.source import Link, Opaque, Source
 from sightline.wire.inline import inline
 from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
@@ -44,8 +44,8 @@ def _message(reader: Reader, place: Path, message: Json) -> None:
     speaks = role == "user" and is_said(words)
     reader.message("tool" if results else "user" if role == "user" else "other", opens=speaks)
     for j, block in blocks:
-        if block.get("type") == "image" and (source := _source(block, reader.texts)):
-            reader.stands((*place, j), source, at(content, j - 1))
+        if block.get("type") == "image" and (found := source(block, reader.texts)):
+            reader.stands((*place, j), found, at(content, j - 1))
         elif block.get("type") == "tool_result":
             _result(reader, (*place, j, "content"), block)
 
@@ -56,16 +56,16 @@ def _result(reader: Reader, place: Path, block: Block) -> None:
     if isinstance(content, str):
         reader.said(place, content, call)
     for k, inner in entries(content):
-        if inner.get("type") == "image" and (source := _source(inner, reader.texts)):
-            reader.brought((*place, k), source, call)
+        if inner.get("type") == "image" and (found := source(inner, reader.texts)):
+            reader.brought((*place, k), found, call)
         elif inner.get("type") == "text":
             reader.said((*place, k, "text"), text_in(inner, "text"), call)
 
 
-def _source(block: Block, texts: Texts) -> Source | None:
+def source(block: Block, texts: Texts) -> Source | None:
     match block.get("source"):
-        case {"type": "base64", "data": str(data)} as source:
-            return inline(text_in(source, "media_type"), data, texts)
+        case {"type": "base64", "data": str(data)} as held:
+            return inline(text_in(held, "media_type"), data, texts)
         case {"type": "url", "url": str(url)}:
             return Link(url)
         case {"type": "file", "file_id": str(reference)}:
@@ -92,13 +92,16 @@ DIALECT = Dialect(
 
 
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
-    hoist = profile.tool_images != "native"
     edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
     for message, group in groupby((sight for sight in scene.sights if sight.held), key=lambda sight: sight.message):
-        brought = list(group)
-        for place, held in groupby(brought, key=lambda sight: sight.place[:5]):
-            edits += result(place, list(held), tree, DIALECT, hoist=hoist)
-        if hoist and (leaving := [sight for sight in brought if has_pixels(sight)]):
+        leaving: list[Sight] = []
+        for place, held in groupby(group, key=lambda sight: sight.place[:5]):
+            # What a tool says of its failure may be nothing but text.
+            hoist = profile.tool_images != "native" or at(tree, *place[:-1], "is_error") is True
+            brought = list(held)
+            edits += result(place, brought, tree, DIALECT, hoist=hoist)
+            leaving += [sight for sight in brought if hoist and has_pixels(sight)]
+        if leaving:
             end = (ITEMS, message, "content", _after_results(at(tree, ITEMS, message, "content")))
             edits += [Insert(end, value) for value in moved(leaving, tree, DIALECT)]
     return edits

@@ -17,11 +17,12 @@ from blake3 import blake3
 
 from sightline.model.scene import Json, Sight
 from sightline.model.source import Inline
-from sightline.wire.shape import Texts, at, items
+from sightline.wire.shape import Texts, at, items, text_in
 
 _LETTERS_PER_TOKEN = 4
 _SHORTEST = 32  # letters of a payload that may be looked for among words
-_NAME = 64  # letters of an image's key
+_PASSING = "x-anthropic-billing-header:"
+_run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")  # as long as an image's key, at the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,29 @@ class Chain:
 
 def chain(tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Sequence[Sight] = ()) -> Chain:
     """`head` and `key` say where a wire holds what comes first and the messages; `sights` stand in those."""
-    first = _canonical([at(tree, each) for each in head])
+    first = _whole(_canonical([_lasting(at(tree, each)) for each in head]), texts)
     held = {index: list(group) for index, group in groupby(sights, key=lambda sight: sight.message)}
-    name = told = blake3(_whole(first, texts)).hexdigest()
+    name = told = blake3(first).hexdigest()
     names: list[str] = []
     tokens: list[int] = []
     for index, message in enumerate(items(tree, key)):
-        words, images = _named(_canonical(message), held.get(index, ()))
-        told = blake3(told.encode() + _whole(words, texts)).hexdigest()
+        whole = _whole(_named(_canonical(message), held.get(index, ())), texts)
+        told = blake3(told.encode() + whole).hexdigest()
         names.append(told)
-        tokens.append((len(words) - images * _NAME) // _LETTERS_PER_TOKEN)
-    return Chain(tuple(names), tuple(tokens), name, len(first) // _LETTERS_PER_TOKEN)
+        tokens.append(_weight(whole))
+    return Chain(tuple(names), tuple(tokens), name, _weight(first))
+
+
+def _weight(whole: bytes) -> int:
+    """Tokens, without images, signatures and other runs that nobody reads, wherever they stood in the body."""
+    return len(_run.sub(b"", whole)) // _LETTERS_PER_TOKEN
+
+
+def _lasting(system: Json) -> Json:
+    """Without what a client writes anew into each request, and no model needs."""
+    if not isinstance(system, list):
+        return system
+    return [each for each in system if not text_in(each, "text").startswith(_PASSING)]
 
 
 def _canonical(value: Json) -> bytes:
@@ -57,7 +70,7 @@ def _written(value: Json) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate
-        return json.dumps(value, sort_keys=True).encode()
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _bare(value: Json) -> Json:
@@ -73,15 +86,13 @@ def _bare(value: Json) -> Json:
             return value
 
 
-def _named(written: bytes, sights: Iterable[Sight]) -> tuple[bytes, int]:
+def _named(written: bytes, sights: Iterable[Sight]) -> bytes:
     """The message with the key of each image in the place of its payload, whether that was lifted out or not."""
-    images = 0
     for sight in sights:
         if isinstance(sight.source, Inline) and sight.source.leaf and len(sight.source.text) >= _SHORTEST:
             leaf = sight.source.leaf.encode("utf-8", "surrogatepass")
-            images += written.count(leaf)
             written = written.replace(leaf, sight.source.key.encode())
-    return written, images
+    return written
 
 
 def _whole(written: bytes, texts: Texts) -> bytes:

@@ -25,7 +25,7 @@ def inline(declared: str, leaf: str, texts: Texts) -> Inline:
 
 def address(url: str, texts: Texts) -> Source | None:
     """What an image's URL points at: data that stands right there, or somewhere else; None for what is no image."""
-    head, comma, payload = url.partition(",")
+    head, comma, payload = url.lstrip().partition(",")
     if comma and head[:5].lower() == "data:":
         declared = head[5:].partition(";")[0].strip().lower()
         return inline(declared, payload, texts) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
@@ -34,7 +34,7 @@ def address(url: str, texts: Texts) -> Source | None:
 
 def picture_in(leaf: str, texts: Texts) -> Inline | None:
     """The image that a whole string is, when it is nothing else: base64 or a data URL, with an image's first bytes."""
-    head, comma, payload = leaf.partition(",")
+    head, comma, payload = leaf.lstrip().partition(",")
     declared = ""
     if comma and head[:5].lower() == "data:" and head[-7:].lower() == ";base64":
         declared, leaf = head[5:].partition(";")[0], payload

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,6 +27,7 @@ _BACKSLASH = 0x5C
 _ESCAPED = 5  # letters at the most after a backslash, as in \u00e9
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 _run_here = re.compile(rb"[%b]{%d}" % (re.escape(_LETTERS), _WINDOW)).match
+_huge = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
 _blank = re.compile(r"[ \t\n\r]*").match
 
 
@@ -124,15 +126,21 @@ def _runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
 
 
 def _parse(skeleton: bytes | bytearray) -> Json:
-    """The value, or None. What orjson finds too odd (lone surrogates, NaN) the standard library may read."""
+    """The value, or None. What orjson finds too odd (lone surrogates, NaN) the standard library may read.
+
+    And so it does where a whole number may not fit into 64 bits: orjson would make a float of it.
+    """
+    read: Json = None
     try:
-        return _object(orjson.loads(skeleton))
+        read = orjson.loads(skeleton)
+        if not _huge(skeleton):
+            return _object(read)
     except orjson.JSONDecodeError:
         pass
     try:
         return _object(json.loads(skeleton.decode("utf-8")))
     except (ValueError, RecursionError):
-        return None
+        return _object(read)
 
 
 def _object(value: Json) -> Json:
@@ -142,7 +150,7 @@ def _object(value: Json) -> Json:
 def dumps(value: Json) -> str:
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # a lone surrogate, which only an escape can write
+    except TypeError:  # a lone surrogate, which only an escape can write, or a number of more than 64 bits
         return json.dumps(value, separators=(",", ":"))
 
 
@@ -190,12 +198,21 @@ def _walk(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot])
     return end
 
 
+def again(key: str, before: int) -> str:
+    """The step to a value whose key comes again later in its object, and has come so many times before."""
+    return f"{key}\0again\0{before}"
+
+
 def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     at = _skip(text, at + 1)
+    passed = Counter[str]()
     while text[at] != "}":
         key, at = _scan(text, at)
         at = _skip(text, _skip(text, at) + 1)  # past the colon
-        # A repeated key: the last one counts for every parser here, and it overwrites the slots of the first.
+        # A repeated key: the last one counts for every parser here, and it overwrites the slots of the first; unless
+        # an edit names just that one.
+        passed[key] += 1
+        key = earlier if (earlier := again(key, passed[key] - 1)) in node else key
         at = _walk(text, at, node[key], (*path, key), slots) if key in node else _scan(text, at)[1]
         at = _skip(text, at)
         if text[at] == ",":

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Retired, Shown, Told
-from sightline.model.marks import MARKER
+from sightline.model.marks import MARKER, label
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire import rescue
@@ -25,6 +25,7 @@ class Dialect:
     words: Callable[[str], Block]
     pixels: Callable[[str, str], Block]  # of a media type and a base64 text
     recoded: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
+    knows: Callable[[Json], bool] = lambda _: True  # may this block of an image stay as it is?
 
 
 def has_pixels(sight: Sight) -> bool:
@@ -34,21 +35,21 @@ def has_pixels(sight: Sight) -> bool:
 def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
     """The block that a sight becomes; its own, where it stays as it is."""
     own = at(tree, *sight.place) if sight.within is None else None
-    old = own if isinstance(own, dict) else {}
+    old = own if isinstance(own, dict) and dialect.knows(own) else {}
     fate = sight.fate
     match fate:
-        case None | Shown(mime=None) if sight.within is None:
+        case None | Shown(mime=None) if old:
             return old
         case None | Shown():
             assert isinstance(sight.source, Inline)
             mime = (fate.mime if fate else None) or sight.source.declared
-            if sight.within is None:
+            if old:
                 return dialect.recoded(old, mime, sight.source.leaf)
             return dialect.pixels(mime, standard(sight.source))
         case Refitted(image=image):
             return dialect.recoded(old, image.mime, image.base64) if old else dialect.pixels(image.mime, image.base64)
         case Told(words=words) | Retired(words=words) | Refused(words=words):
-            return marked(dialect.words(words), old)
+            return marked(dialect.words(words), own)
         case _:
             assert_never(fate)
 
@@ -69,7 +70,7 @@ def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit
     return [
         Replace(sight.place, block(sight, tree, dialect))
         for sight in sights
-        if sight.within is None and sight.fate not in (None, Shown())
+        if sight.within is None and (sight.fate not in (None, Shown()) or not dialect.knows(at(tree, *sight.place)))
     ]
 
 
@@ -97,7 +98,7 @@ def _text_apart(text: str, sights: Sequence[Sight], tree: Json, dialect: Dialect
     found: list[Block] = []
     for piece in rescue.pieces(text, sights):
         if isinstance(piece, str):
-            found.append(dialect.words(piece))
+            found += [dialect.words(piece)] if piece.strip() else []  # no wire takes a text without a letter
         elif not (hoist and has_pixels(piece)):
             found.append(block(piece, tree, dialect))
     return found
@@ -131,6 +132,8 @@ def moved(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Json]:
     """The blocks of those that have left their results, each led by the words that name its call."""
     content: list[Json] = []
     for sight in sights:
-        content += [dialect.words(sight.label)] if sight.label else []
+        # Where a result is the only one that cannot hold its image, nobody knew before that this one would leave it.
+        led = sight.label or (label(sight.call) if sight.call else "")
+        content += [dialect.words(led)] if led else []
         content.append(unmarked(block(sight, tree, dialect)))
     return content

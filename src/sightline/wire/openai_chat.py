@@ -12,10 +12,12 @@ from sightline.model import marks
 from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
-from sightline.model.source import Opaque, Source
+from sightline.model.source import Inline, Opaque, Source
+from sightline.wire import anthropic, blocks
 from sightline.wire.inline import address
 from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader
+from sightline.wire.rescue import announces
 from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, word_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
@@ -63,13 +65,13 @@ def _tool(reader: Reader, place: Path, message: Json) -> bool:
     content = at(message, "content")
     if isinstance(content, str):
         reader.said(place, content, call)
-        return marks.SEE_BELOW in content
+        return announces(content)
     for j, part in entries(content):
-        if (source := _source(part, reader.texts)) is not None:
+        if (source := _source(part, reader.texts) or _foreign(part, reader.texts)) is not None:
             reader.brought((*place, j), source, call)
         elif part.get("type") == "text":
             reader.said((*place, j, "text"), text_in(part, "text"), call)
-    return any(marks.SEE_BELOW in text_in(part, "text") for _, part in entries(content))
+    return any(announces(text_in(part, "text")) for _, part in entries(content))
 
 
 def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
@@ -89,6 +91,12 @@ def _source(part: Block, texts: Texts) -> Source | None:
             return None
 
 
+def _foreign(part: Block, texts: Texts) -> Source | None:
+    """Some pass on what a tool brought as it came: in a block of MCP, or of the Messages wire."""
+    found = blocks.source(part, texts) or (anthropic.source(part, texts) if part.get("type") == "image" else None)
+    return found if isinstance(found, Inline) else None
+
+
 def _recoded(old: Block, mime: str, data: str) -> Block:
     url: Json = f"data:{mime};base64,{data}"
     held = old.get("image_url")
@@ -99,6 +107,7 @@ DIALECT = Dialect(
     words=lambda text: {"type": "text", "text": text},
     pixels=lambda mime, data: _recoded({"type": "image_url", "image_url": {}}, mime, data),
     recoded=_recoded,
+    knows=lambda part: at(part, "type") == "image_url",
 )
 
 

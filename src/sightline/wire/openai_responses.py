@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sightline.model import marks
-from sightline.model.edit import Edit, Insert
+from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Opaque, Source
 from sightline.wire.inline import address
-from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
+from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader, is_said
+from sightline.wire.rescue import announces, worded
 from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, word_in
 
 PATHS = ("/v1/responses", "/responses", "/v1/responses/compact", "/responses/compact")
@@ -28,6 +29,7 @@ ITEMS = "input"
 # In a message an image has to name its detail, in an output it need not; this is what is taken where none is named.
 _DETAIL: Block = {"detail": "auto"}
 _ELSEWHERE = ("previous_response_id", "conversation")  # what names a part of the conversation that OpenAI holds
+_LISTS = ("function_call_output", "custom_tool_call_output")  # of the outputs that may be text, those that need not
 _SPOKEN = ("reasoning", "image_generation_call", "web_search_call", "file_search_call", "code_interpreter_call")
 
 
@@ -87,13 +89,13 @@ def _output(reader: Reader, place: Path, item: Json) -> bool:
             reader.brought(place, source, call, fixed=True)
     elif isinstance(output, str):
         reader.said(place, output, call)
-        return marks.SEE_BELOW in output
+        return announces(output)
     for k, part in entries(output):
         if (source := _source(part, reader.texts)) is not None:
             reader.brought((*place, k), source, call)
         elif part.get("type") == "input_text":
             reader.said((*place, k, "text"), text_in(part, "text"), call)
-    return any(marks.SEE_BELOW in text_in(part, "text") for _, part in entries(output))
+    return any(announces(text_in(part, "text")) for _, part in entries(output))
 
 
 def _images(item: Json, texts: Texts) -> list[tuple[int, Source]]:
@@ -138,14 +140,30 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     held = [sight for sight in scene.sights if sight.held and not sight.fixed]
     edits = in_place([sight for sight in scene.sights if not sight.held or sight.fixed], tree, DIALECT)
     for message, group in groupby(held, key=lambda sight: sight.message):
-        edits += result((ITEMS, message, "output"), list(group), tree, DIALECT, hoist=hoist)
-    leaving = [sight for sight in held if hoist and has_pixels(sight)]
+        if _is_text(message, tree):
+            edits.append(_in_words((ITEMS, message, "output"), list(group), tree))
+        else:
+            edits += result((ITEMS, message, "output"), list(group), tree, DIALECT, hoist=hoist)
+    leaving = [sight for sight in held if (hoist or _is_text(sight.message, tree)) and has_pixels(sight)]
     for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), _message("assistant", marks.BRIDGE)))
         shown = moved(_in_call_order(list(run), tree), tree, DIALECT)
         edits.append(Insert((ITEMS, end), _message("user", [_detailed(part) for part in shown])))
     return edits
+
+
+def _is_text(message: int, tree: Json) -> bool:
+    """Is an output a text that must stay one?"""
+    item = at(tree, ITEMS, message)
+    return _kind(item) not in _LISTS and isinstance(at(item, "output"), str)
+
+
+def _in_words(place: Path, sights: list[Sight], tree: Json) -> Edit:
+    """A text whose images are gone from it: what stands for each is said in its very place."""
+    said = (marks.MARKER if has_pixels(sight) else text_in(block(sight, tree, DIALECT), "text") for sight in sights)
+    words = {sight.within or (): each for sight, each in zip(sights, said, strict=True)}
+    return Replace(place, worded(text_in(at(tree, *place[:-1]), "output"), words))
 
 
 def _detailed(part: Json) -> Json:

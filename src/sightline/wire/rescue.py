@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from sightline.model.edit import Edit, Replace
+from sightline.model.marks import SEE_BELOW
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire.inline import picture_in
-from sightline.wire.jsontext import dumps, patched
-from sightline.wire.shape import Texts, at
+from sightline.wire.jsontext import again, dumps, patched
+from sightline.wire.shape import Texts, at, entries, text_in
 
 HERE = "[image]"  # in the place of JSON that was an image
 _DEEPEST = 12
@@ -27,7 +28,7 @@ _HOLDERS = frozenset(
 )
 # How base64 begins for the kinds of image that there are, at the start of a JSON string or of a data URL in one.
 _signs = re.compile(
-    r'["\s,](?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)'
+    r'(?:["\s,]|\\[nrt])(?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)'
 ).search
 
 
@@ -50,13 +51,30 @@ def _promising(leaf: str, texts: Texts) -> Json:
 
 
 def _parsed(leaf: str) -> Json:
-    if leaf.lstrip()[:1] not in ("[", "{"):
+    if leaf.lstrip()[:1] not in ("[", "{", '"'):
         return None
     try:
-        value: Json = json.loads(leaf)
+        return _loads(leaf)
     except (ValueError, RecursionError):
         return None
+
+
+def _loads(leaf: str) -> Json:
+    value: Json = json.loads(leaf, object_pairs_hook=_every)
     return value
+
+
+def _every(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """An object with what stands under a repeated key, too: a model reads all of it."""
+    last = dict(pairs)
+    if len(last) == len(pairs):
+        return last
+    totals, passed = Counter(key for key, _ in pairs), Counter[str]()
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        found[again(key, passed[key]) if passed[key] < totals[key] - 1 else key] = value
+        passed[key] += 1
+    return found
 
 
 def _leaves(value: Json, way: Path, texts: Texts) -> Iterator[tuple[Path, Inline]]:
@@ -94,20 +112,22 @@ def pieces(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
     lead, parts = _parts(value)
     if parts is not None and all(way and way[:-1] == lead for way in by_way):
         return [by_way.get((*lead, index)) or _words(part) for index, part in enumerate(parts) if part is not None]
-    return [_without(leaf, [way for way in by_way if way]), *sights]
+    return [worded(leaf, {way: HERE for way in by_way if way}), *sights]
 
 
-def _without(leaf: str, ways: Sequence[Path]) -> str:
-    """A JSON text with a word in the place of each of its images."""
-    value: Json = json.loads(leaf)
+def worded(leaf: str, words: Mapping[Path, str]) -> str:
+    """A tool's text with these words in the places of its images."""
+    if () in words:
+        return words[()]
+    value = _loads(leaf)
     edits: list[Edit] = []
-    for outer, group in groupby(ways, key=lambda way: _text_on(value, way)):
-        inner = [way[len(outer) :] for way in group]
+    for outer, group in groupby(words, key=lambda way: _text_on(value, way)):
+        inner = {way[len(outer) :]: words[way] for way in group}
         text = at(value, *outer)
-        if inner != [()] and isinstance(text, str):  # JSON again
-            edits.append(Replace(outer, _without(text, inner)))
+        if isinstance(text, str):  # the image, or JSON again
+            edits.append(Replace(outer, worded(text, inner)))
         else:
-            edits.append(Replace(outer, HERE if isinstance(text, str) else {"type": "text", "text": HERE}))
+            edits.append(Replace(outer, {"type": "text", "text": inner[()]}))
     return patched(leaf, edits)
 
 
@@ -119,6 +139,14 @@ def _text_on(value: Json, way: Path) -> Path:
 def is_data(text: str) -> bool:
     """Is the text a JSON value of its own, beside which nothing may be written?"""
     return isinstance(_parsed(text), dict | list)
+
+
+def announces(leaf: str) -> bool:
+    """Does a tool's result say that its images follow? In a line of its own: else it only speaks of such words."""
+    if SEE_BELOW not in leaf:
+        return False
+    texts = (leaf, *(text_in(part, "text") for _, part in entries(_parsed(leaf))))
+    return any(line.strip() == SEE_BELOW for text in texts for line in text.splitlines())
 
 
 def _parts(value: Json) -> tuple[Path, list[Json] | None]:

@@ -1,0 +1,24 @@
+"""Words from outside that would keep a careless pattern busy for minutes: each of these ends at once, or never."""
+
+from __future__ import annotations
+
+import pytest
+
+from sightline.model.fence import neutral
+from sightline.model.marks import call_in, leads
+from tests.requirements import requirement
+
+LONG = 2_000_000
+
+
+@pytest.mark.parametrize("text", ["<tool_result tool_call_id=" + "a" * LONG, "[image from the tool call " + "(" * LONG])
+def test_a_long_text_is_nobody_s_mark(text: str) -> None:
+    assert not leads(text)
+    assert call_in(text) is None
+
+
+@requirement("fence.neutral")
+@pytest.mark.parametrize("text", ["<" + " " * LONG, "< " * (LONG // 2), "<" + " " * LONG + "/" + " " * LONG])
+def test_blanks_behind_a_bracket_open_no_fence(text: str) -> None:
+    assert neutral(text) == text
+    assert neutral(f"{text}vision_proxy_x").endswith("vision_proxy_x")

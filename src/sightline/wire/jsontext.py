@@ -28,6 +28,8 @@ _ESCAPED = 5  # letters at the most after a backslash, as in \u00e9
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 _run_here = re.compile(rb"[%b]{%d}" % (re.escape(_LETTERS), _WINDOW)).match
 _huge = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
+_AS_DIGITS = bytes(0x30 if 0x30 <= letter <= 0x39 else 0x20 for letter in range(256))
+_MANY_DIGITS = b"0" * 19
 _blank = re.compile(r"[ \t\n\r]*").match
 
 
@@ -133,7 +135,8 @@ def _parse(skeleton: bytes | bytearray) -> Json:
     read: Json = None
     try:
         read = orjson.loads(skeleton)
-        if not _huge(skeleton):
+        # The digits alone are looked for first: that is ten times as fast, and nearly always enough.
+        if _MANY_DIGITS not in skeleton.translate(_AS_DIGITS) or not _huge(skeleton):
             return _object(read)
     except orjson.JSONDecodeError:
         pass

@@ -29,12 +29,12 @@ LINES = (
     ("engine", "settings"),
     ("sources", "pixels", "seers", "store"),
     ("net", "dial", "disk"),
-    ("wire", "passes", "profiles"),
+    ("wire", "passes", "profiles", "grounding"),
     ("model",),
 )
 HEIGHT = {room: -line for line, rooms in enumerate(LINES) for room in rooms}
 
-PURE = ("wire", "passes", "profiles", "model")
+PURE = ("wire", "passes", "profiles", "grounding", "model")
 PURE_LIBRARIES = {"blake3", "orjson", "pybase64", "typing_extensions"}
 IMPURE_STDLIB = set(
     """asyncio builtins concurrent contextvars ctypes datetime fcntl fileinput ftplib getpass glob http

@@ -78,3 +78,31 @@ def test_a_seer_that_cannot_be_is_said_where_the_seer_stands() -> None:
 
 def test_a_record_in_memory_is_said_to_be_one() -> None:
     assert "record     in memory" in sightline("doctor", env={**ALONE, "SIGHTLINE_RECORD": "memory"}).out
+
+
+@requirement("seer.doctor")
+def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(home: Path) -> None:
+    record = open_record(home / "record")
+    record.consent("openai", given=True)
+    record.close()
+    with Provider((("llava", SEES),)) as provider:
+        nobody = {"baseUrl": "http://127.0.0.1:9/v1"}
+        others = dict.fromkeys(("lmstudio", "llamacpp", "vllm"), nobody)
+        upstreams = {"ollama": {"baseUrl": f"{provider.url}/v1"}, **others}
+        keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "ZAI_API_KEY": "", "GEMINI_API_KEY": ""}
+        env = {"SIGHTLINE_UPSTREAMS": json.dumps(upstreams), **keys}
+        report, text = sightline("doctor", "--json", env=env).json, sightline("doctor", env=env)
+    why = {name: each["why"] for name, each in report["providers"].items()}
+    assert why["openai"] == why["ollama"] == []
+    assert why["lmstudio"] == ["no vision model answers at http://127.0.0.1:9/v1"]
+    assert why["vllm"] == ["nobody answers at http://127.0.0.1:9/v1"]
+    (no,) = why["anthropic"]
+    assert "sightline consent yes anthropic" in no
+    assert len(why["zai"]) == 2, "neither a consent nor a key"
+    assert why["local"] != []
+    assert "can look now at: ollama, openai\n" in text.out
+    assert f"  not anthropic: {no}\n" in text.out
+    (keyless,) = [line for line in text.out.splitlines() if "for want of a key" in line]
+    assert "zai" in keyless
+    assert "openai" not in keyless
+    assert (text.err, KEY in text.out) == ("", False)

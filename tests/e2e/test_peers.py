@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from tests.golden.captures import Capture, captures, payloads
 from tests.golden.preparing import Desk
 from tests.requirements import requirement
+from tests.seers.test_wires import BOTH, PDF, SCHEMA, VIDEO, put
 
 ROOT = Path(__file__).parents[2]
 JUDGE = Path(__file__).parent / "peers" / "judge.py"
@@ -52,3 +54,16 @@ async def test_every_body_is_read_by_the_provider_s_own_package_and_by_a_peer(*,
     }
     assert spoilt == {}
     assert sum(not faults for faults in found.values()) > len(found) * 3 // 4, "the peers hardly read anything"
+
+
+@requirement("seer.wires")
+def test_what_a_seer_is_asked_is_read_by_the_provider_s_own_package() -> None:
+    whole = replace(BOTH, documents=(PDF,), longest=99)
+    films = replace(whole, documents=(PDF, VIDEO))
+    cases = [
+        {"name": "anthropic", "wire": "anthropic", "body": put("anthropic", whole)},
+        {"name": "openai_chat", "wire": "openai_chat", "body": put("openai_chat", replace(whole, schema=SCHEMA))},
+        {"name": "openai_responses", "wire": "openai_responses", "body": put("openai_responses", whole)},
+        {"name": "gemini", "wire": "gemini", "body": put("gemini", replace(films, schema=SCHEMA))},
+    ]
+    assert verdicts(cases) == {case["name"]: [] for case in cases}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.engine import Engine, Options, Prepared, Reading
+from sightline.model.asking import Answer, Question, Usage
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Limits, Profile
@@ -43,6 +44,8 @@ class ScriptedSeer:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     looks: list[Image] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
     at_once: int = 0
     most_at_once: int = 0
 
@@ -50,9 +53,14 @@ class ScriptedSeer:
         self.gate.set()
 
     async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        self.looks.append(image)
-        self.asked.append((instructions, question))
-        line = self.lines[min(len(self.looks), len(self.lines)) - 1]
+        answer = await self.ask(Question(question, (image,), instructions))
+        return answer if isinstance(answer, Refusal) else answer.text
+
+    async def ask(self, question: Question) -> Answer | Refusal:
+        self.looks += question.images
+        self.asked.append((question.instructions, question.words))
+        self.questions.append(question)
+        line = self.lines[min(len(self.asked), len(self.lines)) - 1]
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -61,7 +69,7 @@ class ScriptedSeer:
             self.at_once -= 1
         if isinstance(line, Exception):
             raise line
-        return line
+        return line if isinstance(line, Refusal) else Answer(line, self.usage, self.name)
 
 
 @cache

@@ -150,7 +150,7 @@ def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(tmp_path
             ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
         assert len(provider.asked("deepseek-flash")) == 1
         sent = provider.asked("deepseek-v4-pro")[-1].body.decode()
-    assert "deepseek/deepseek-flash did not describe it (status 400)" in sent
+    assert "deepseek/deepseek-flash did not answer (status 400)" in sent
     assert KEY not in sent
 
 

@@ -138,6 +138,8 @@ class Provider:
             return self._model(exchange, responses, self.responses_limits)
         if asks and gemini.verb(exchange.path).lower().endswith("generatecontent"):
             return self._model(exchange, gemini, self.gemini_limits)
+        if asks and exchange.path == "/api/chat":
+            return self._model(exchange, ollama, self.chat_limits)
         fault = self._next_fault(None)
         if isinstance(fault, Fail):
             return failed(messages, fault)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sightline.model.asking import Answer
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Reply
@@ -120,7 +121,7 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("body", ODD)
 async def test_an_answer_without_words_is_a_refusal(body: Any) -> None:
-    nothing = Refusal("unavailable", "up/eye gave no description of it", RETRY)
+    nothing = Refusal("unavailable", "up/eye gave no answer", RETRY)
     assert await look(chat(ScriptedHttp(reply(body=body)))) == nothing
     assert await look(messages(ScriptedHttp(reply(body=body)))) == nothing
 
@@ -137,7 +138,7 @@ async def test_what_may_be_of_the_moment_is_asked_once_more(status: int) -> None
 
     twice = ScriptedHttp(*[reply(status, {"error": SECRET}, retry_after="0")] * 2)
     outcome = await look(chat(twice))
-    assert outcome == Refusal("unavailable", f"up/eye did not describe it (status {status})", RETRY)
+    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", RETRY)
 
 
 @requirement("seer.retry", "tell.how_to_retry")
@@ -145,7 +146,7 @@ async def test_what_may_be_of_the_moment_is_asked_once_more(status: int) -> None
 async def test_what_would_fail_again_is_not_asked_again(status: int) -> None:
     http = ScriptedHttp(reply(status, {"error": SECRET}, retry_after="0"))
     outcome = await look(messages(http))
-    assert outcome == Refusal("unavailable", f"up/eye did not describe it (status {status})", RETRY)
+    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", RETRY)
 
 
 @requirement("seer.retry", "seer.secrets")
@@ -153,11 +154,11 @@ async def test_an_upstream_that_cannot_be_reached_is_tried_twice_and_what_went_w
     no = Refusal("unavailable", f"up.example did not answer: {SECRET}")
     http = ScriptedHttp(no, completion("words"))
     body: Json = {"model": "eye-1"}
-    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: "words", pause=0)
-    assert found == "words"
+    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), pause=0)
+    assert found == Answer("words")
     http = ScriptedHttp(no, no)
-    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: "words", pause=0)
-    assert found == Refusal("unavailable", "up/eye could not be reached to describe it", RETRY)
+    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), pause=0)
+    assert found == Refusal("unavailable", "up/eye could not be reached", "ask again in a while")
 
 
 @requirement("seer.secrets")
@@ -178,5 +179,5 @@ async def test_no_word_of_the_provider_s_troubles_and_no_key_is_in_a_refusal(sta
 )
 async def test_a_time_to_wait_that_makes_no_sense_is_not_waited_for(after: str, pause: float) -> None:
     http = ScriptedHttp(Reply(503, [("Retry-After", after)], b""), completion("words"))
-    outcome = await asked(http, "up/eye", "https://up.example", {}, {}, lambda tree: "words", pause=pause)
-    assert outcome == "words"
+    outcome = await asked(http, "up/eye", "https://up.example", {}, {}, lambda tree: Answer("words"), pause=pause)
+    assert outcome == Answer("words")

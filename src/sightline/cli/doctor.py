@@ -84,7 +84,7 @@ def _asked(settings: Settings) -> Report:
 
     whole = compose.parts(settings)
     if isinstance(whole, Refusal):
-        return {"listening": None, "seers": [{"refusal": str(whole)}]}
+        return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
     return asyncio.run(_ask(whole))
 
 
@@ -96,13 +96,33 @@ async def _ask(whole: compose.Parts) -> Report:
         seers = await whole.seers.of(
             Visitor(stranger, "openai_chat", scope=""), Profile(stranger.name, "openai_chat", "")
         )
+        providers = await _providers(whole)
     finally:
         await whole.close()
     listening = not isinstance(health, Refusal) and health.status == 200
     return {
         "listening": _HERE if listening else None,
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
+        "providers": providers,
     }
+
+
+async def _providers(whole: compose.Parts) -> Report:
+    """Of whom a model can be asked for by name now, and what stands in the way of the others."""
+    from sightline.seers.loopback import SERVERS
+    from sightline.seers.registry import LOCAL, NO_LOCAL
+
+    seeing = {each.server for each in await whole.seers.on_this_machine()}
+    found: Report = {}
+    for name, each in sorted(whole.registry.providers.items()):
+        why = [str(no) for no in whole.registry.hindrances(each)]
+        here, base = each.upstream.on_loopback, each.upstream.base("openai_chat")
+        if here and name in SERVERS and name not in seeing:
+            why = [f"no vision model answers at {base}"]
+        elif here and isinstance(await whole.dialler.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
+            why = [f"nobody answers at {base}"]
+        found[name] = {"wire": each.wire, "key": here or bool(each.api_key), "why": why}
+    return {**found, LOCAL: {"wire": None, "key": True, "why": [str(NO_LOCAL)]}}
 
 
 def _agents(settings: Settings) -> Report:
@@ -130,6 +150,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
     if not report["seers"]:
         yield "  nobody: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
+    yield from _provider_lines(report["providers"])
     yield from _upstream_lines(report["upstreams"])
     yield f"learnt     {'' if record['learnt'] else 'nothing'}".rstrip()
     yield from (f"  {one['upstream']}/{one['model']}: {one['learnt']} ({one['why']})" for one in record["learnt"])
@@ -138,6 +159,17 @@ def _lines(report: Report) -> Iterator[str]:
     yield "agents"
     for agent in report["agents"].values():
         yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
+
+
+def _provider_lines(providers: Report) -> Iterator[str]:
+    ready = [name for name, each in providers.items() if not each["why"]]
+    keyless = [name for name, each in providers.items() if not each["key"]]
+    yield f"by name    PROVIDER/MODEL can look now at: {', '.join(ready) or 'nobody'}"
+    for name, each in providers.items():
+        if each["why"] and each["key"]:
+            yield f"  not {name}: {'; '.join(each['why'])}"
+    if keyless:
+        yield f"  not, for want of a key: {', '.join(keyless)}"
 
 
 def _upstream_lines(upstreams: Report) -> Iterator[str]:

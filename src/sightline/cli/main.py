@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
+    "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.describe")),
+    "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.redescribe")),
+    "vision-proxy": ("the commands of /vision-proxy", lambda: import_module("sightline.cli.vision_proxy")),
+    "ask": ("ask about an image or a PDF", lambda: import_module("sightline.cli.ask")),
+    "video": ("ask about a video", lambda: import_module("sightline.cli.video")),
     "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.prepare")),
     "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
     "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
@@ -25,6 +30,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
+    "usage": ("show what looking has cost", lambda: import_module("sightline.cli.usage")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
 }

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from sightline.model.image import Image
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
-from sightline.seers import chat, messages
-from sightline.wire.shape import at, entries, items, text_in
+from sightline.seers import chat, gemini, messages, responses
 
 _TOOL = "view_picture"
 _ABOUT = "Shows the picture."
@@ -103,11 +101,6 @@ def _responses_brought(model: str, words: str, image: Image) -> Json:
     }
 
 
-def _responses_words(answer: Json) -> str:
-    said = (part for _, item in entries(items(answer, "output")) for _, part in entries(item.get("content")))
-    return "\n".join(text_in(part, "text") for part in said if part.get("type") == "output_text")
-
-
 def _gemini_image(image: Image) -> Json:
     return {"inlineData": {"mimeType": image.mime, "data": image.base64}}
 
@@ -130,11 +123,6 @@ def _gemini_brought(model: str, words: str, image: Image) -> Json:
     }
 
 
-def _gemini_words(answer: Json) -> str:
-    parts = at(answer, "candidates", 0, "content", "parts")
-    return "".join(text_in(part, "text") for _, part in entries(parts) if part.get("thought") is not True)
-
-
 FORMS: Mapping[WireName, Form] = {
     "anthropic": Form(
         lambda model: "/v1/messages",
@@ -144,14 +132,12 @@ FORMS: Mapping[WireName, Form] = {
         {"anthropic-version": "2023-06-01"},
     ),
     "openai_chat": Form(lambda model: "/v1/chat/completions", _chat_pasted, _chat_brought, chat.words, {}),
-    "openai_responses": Form(
-        lambda model: "/v1/responses", _responses_pasted, _responses_brought, _responses_words, {}
-    ),
+    "openai_responses": Form(lambda model: "/v1/responses", _responses_pasted, _responses_brought, responses.words, {}),
     "gemini": Form(
-        lambda model: f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:generateContent",
+        gemini.path,
         _gemini_pasted,
         _gemini_brought,
-        _gemini_words,
+        gemini.words,
         {},
     ),
 }

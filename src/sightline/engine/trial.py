@@ -31,7 +31,7 @@ from sightline.pixels.card import CODE_LENGTH, COLOURS, SIZE, Card
 from sightline.profiles.errors import sentences
 from sightline.profiles.rejections import DENIED
 from sightline.profiles.rejections import lesson as rejected
-from sightline.seers.asking import posted
+from sightline.seers.asking import posted, unthought
 from sightline.wire import WIRES
 from sightline.wire.jsontree import graft
 from sightline.wire.shape import Whole
@@ -121,7 +121,7 @@ class Examiner:
         if isinstance(reply, Refusal):
             return Finding("could not tell", str(reply))
         if reply.status == 200:
-            return judged(card, FORMS[self.wire].words(_json(reply.body)))
+            return judged(card, unthought(FORMS[self.wire].words(_json(reply.body))))
         said = self._said(reply)
         blamed = rejected(reply.status, reply.body.decode("utf-8", "replace"))
         if blamed is None and (reply.status in DENIED or reply.status >= 500):

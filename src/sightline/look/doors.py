@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.look.analyze_pixels import TASK as EXACT
 from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
@@ -37,6 +38,7 @@ class Door:
     toolset: frozenset[str] = frozenset({"vision"})
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
     network: Grant | None = None  # the host's grant to view what is at a web address
+    settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
 
     @property
     def reach(self) -> str | None:
@@ -56,7 +58,7 @@ def door(settings: Settings | None = None, *, network: bool = False) -> Door:
     asked, own = home if home in known.fs_reach else None, (known.file, known.folder)
     policy = policy_for(working, temporary, known.fs_reach, asked, closed=own)
     scope, grant = record.scope_of(""), _granted() if network else None
-    return Door(record, scope, policy, workers(), toolset=known.toolset, owner=True, network=grant)
+    return Door(record, scope, policy, workers(), toolset=known.toolset, owner=True, network=grant, settings=known)
 
 
 def _granted() -> Grant:
@@ -90,7 +92,7 @@ def opened(folder: Path, kind: str) -> Record:
 @functools.cache
 def workers() -> Workers:
     """The processes in which this one has its pixels decoded."""
-    shared = Workers({**TASKS, **TASK})
+    shared = Workers({**TASKS, **TASK, **EXACT})
     atexit.register(shared.end)
     return shared
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sightline.look import analyze_tool, ask_tool
+from sightline.look.analyze_result import Analysis, Failed
+from sightline.look.ask import video_analyze, vision_analyze
+from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Unanswered
 from sightline.look.crops import SIDES
 from sightline.look.doors import Door
 from sightline.look.results import Refused, Result
@@ -14,6 +18,7 @@ from sightline.model.crop import REGIONS
 from sightline.model.scene import Json
 
 TOOLSET = "vision"
+Outcome = Result | Analysis | Failed | Envelope | Unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +27,15 @@ class Tool:
     description: str
     properties: Mapping[str, Json]
     required: tuple[str, ...]
-    capabilities: tuple[str, ...]  # over the file that `path` names
+    capabilities: tuple[str, ...]
     most_characters: int  # of its words; pixels stand beside them
-    run: Callable[..., Result]
+    run: Callable[..., Outcome]
     with_network: str = ""  # more words where the host grants the network; without any, it is of no use to the tool
+    over: str = "path"  # the argument that names what the capabilities are over
+    also: Mapping[str, str] = field(default_factory=dict)  # more capabilities, each with the argument it is over
+    refuse: Callable[[Refused], Outcome] = lambda refused: refused  # arguments that make no sense, in its own words
+    asks: bool = False  # somebody else to look: offered where the user's settings say who may
+    always: bool = False  # also where the settings let no model ask for a look: it asks about a file of its own
 
     def as_dict(self, *, network: bool) -> dict[str, Json]:
         schema: dict[str, Json] = {
@@ -40,7 +50,10 @@ class Tool:
             "name": self.name,
             "description": self.description + more,
             "parameters": schema,
-            "capabilities": {capability: {"argument": "path"} for capability in capabilities},
+            "capabilities": {
+                capability: {"argument": argument}
+                for capability, argument in {**dict.fromkeys(capabilities, self.over), **self.also}.items()
+            },
             "toolset": TOOLSET,
             "maxResultChars": self.most_characters,
             "outputIsUntrusted": True,
@@ -64,6 +77,12 @@ def _rectangle(words: str, **bounds: Json) -> Json:
         "required": list(SIDES),
         "additionalProperties": False,
     }
+
+
+def _analyze(door: Door, **given: object) -> Analysis | Failed:
+    from sightline.look.analyze_image import analyze  # only who asks others needs all that it takes to reach them
+
+    return analyze(door, given.pop("images"), given.pop("question"), **given)
 
 
 _CROP: Json = {
@@ -124,6 +143,48 @@ TOOLS: tuple[Tool, ...] = (
         8_000,
         edit_file,
     ),
+    Tool(
+        "analyze_image",
+        analyze_tool.DESCRIPTION,
+        analyze_tool.properties(
+            _rectangle("Pixels of the image."),
+            _rectangle("Fractions of the image, from 0 to 1.", minimum=0, maximum=1),
+        ),
+        ("images", "question"),
+        ("read",),
+        30_000,
+        _analyze,
+        over="images",
+        asks=True,
+    ),
+    Tool(
+        "vision_analyze",
+        ask_tool.IMAGE,
+        ask_tool.OF_IMAGE,
+        ("prompt",),
+        ("read",),
+        MOST_OF_AN_IMAGE,
+        vision_analyze,
+        over="file_path",
+        also={"network": "file_url"},
+        refuse=ask_tool.unanswered,
+        asks=True,
+        always=True,
+    ),
+    Tool(
+        "video_analyze",
+        ask_tool.VIDEO,
+        ask_tool.OF_VIDEO,
+        (),
+        ("read",),
+        MOST_OF_A_VIDEO,
+        video_analyze,
+        over="file_path",
+        also={"network": "file_url"},
+        refuse=ask_tool.unanswered,
+        asks=True,
+        always=True,
+    ),
 )
 
 
@@ -132,19 +193,28 @@ def tools(door: Door) -> list[dict[str, Json]]:
     return [tool.as_dict(network=door.network is not None) for tool in _offered(door).values()]
 
 
-def call(door: Door, name: object, arguments: object) -> Result:
+def call(door: Door, name: object, arguments: object) -> Outcome:
     """A call as a model makes it. What is not offered cannot be called."""
     tool = _offered(door).get(name) if isinstance(name, str) else None
     if tool is None:
         return Refused("not_permitted", f"there is no tool {name!r:.60} here")
     if not isinstance(arguments, Mapping):
-        return Refused("invalid_input", "the arguments are not an object")
+        return tool.refuse(Refused("invalid_input", "the arguments are not an object"))
     given = {str(argument): value for argument, value in arguments.items() if value is not None}
     wrong = [*(given.keys() - tool.properties.keys()), *(set(tool.required) - given.keys())]
     if wrong:
-        return Refused("invalid_input", f"{min(wrong)!r:.60} is missing or not an argument of {name}")
+        return tool.refuse(Refused("invalid_input", f"{min(wrong)!r:.60} is missing or not an argument of {name}"))
     return tool.run(door, **given)
 
 
 def _offered(door: Door) -> dict[str, Tool]:
-    return {tool.name: tool for tool in TOOLS if door.toolset & {TOOLSET, tool.name}}
+    named = (tool for tool in TOOLS if door.toolset & {TOOLSET, tool.name})
+    return {tool.name: tool for tool in named if not tool.asks or _asked(door, tool)}
+
+
+def _asked(door: Door, tool: Tool) -> bool:
+    """Whether the user lets models ask others to look."""
+    settings = door.settings
+    if settings is None or tool.always:
+        return settings is not None
+    return settings.mode != "off" and settings.values["tool"] != "off"

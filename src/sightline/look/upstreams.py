@@ -72,9 +72,9 @@ def _named(settings: Settings) -> dict[str, Upstream]:
     return {name: _preset(name) for name in PRESETS} | own
 
 
-def receiver(upstream: Upstream) -> str:
+def receiver(upstream: Upstream, wire: WireName = "openai_chat") -> str:
     """The name under which consent is given to an upstream: its preset's at its known address, else its host."""
-    address = upstream.base("openai_chat")
+    address = upstream.base(wire)
     return by_address(address) or urlsplit(address).netloc
 
 

@@ -49,7 +49,7 @@ class Found:
 
 
 def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
-    found = _asked(door, path, crop, page, at)
+    found = bitmap(door, path, crop, page, at)
     seen = found if isinstance(found, Refusal) else _seen(door, found)
     return Refused.of(seen) if isinstance(seen, Refusal) else seen
 
@@ -63,7 +63,7 @@ def recall(door: Door, result: dict[str, Json]) -> View | Refused:
     return _again(kept) if kept else Refused("not_found", "the record holds no such view (call view_image again)")
 
 
-def _asked(door: Door, path: object, crop: object, page: object, at: object) -> Found | Refusal:
+def bitmap(door: Door, path: object, crop: object, page: object, at: object) -> Found | Refusal:
     """The bitmap that is meant, with the part of it that is."""
     wanted = crop_of(crop)
     if isinstance(wanted, Refusal):
@@ -141,7 +141,7 @@ def _seen(door: Door, found: Found) -> View | Refusal:
     picture = within_bounds(found.data)
     if isinstance(picture, Refusal):
         return picture
-    shown = _shown(door, found, picture)
+    shown = shown_of(door, found, picture)
     if isinstance(shown, Refusal):
         return shown
     sha256 = hashlib.sha256(found.data).hexdigest()
@@ -161,7 +161,7 @@ class Shown:
     words: str = ""
 
 
-def _shown(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
+def shown_of(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
     """The very bytes wherever they will do; else the most legible that the target takes."""
     moving = animated(found.data)
     light = picture.bytes <= AS_IT_IS and not picture.turned and not moving

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
 from sightline.look.upstreams import completed, directory, receiver
-from sightline.model.ports import Record
+from sightline.model.ports import Http, Record
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -20,6 +20,7 @@ from sightline.profiles.lookup import Override, by_address
 from sightline.seers.choice import Named, Seers
 from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
+from sightline.seers.registry import Consented, Registry, api_of, wire_of
 from sightline.settings import Settings
 from sightline.store import open_record
 
@@ -33,6 +34,7 @@ class Parts:
     dialler: Dialler
     directory: Directory
     seers: Seers
+    registry: Registry
     workers: Workers
     engine: Engine
 
@@ -60,13 +62,14 @@ def parts(
     dialler = Dialler(proxies(settings.environment))
     workers = Workers()
     asked = seers(settings, found, named, record, dialler)
-    return Parts(settings, record, dialler, found, asked, workers, engine(settings, record, asked.of, workers))
+    known = registry(settings, found, named, record, dialler)
+    return Parts(settings, record, dialler, found, asked, known, workers, engine(settings, record, asked.of, workers))
 
 
 def seers(settings: Settings, found: Directory, named: Named | None, record: Record, dialler: Dialler) -> Seers:
     return Seers(
         dialler,
-        consented=lambda provider: record.consents().get(provider, False),
+        consented=_consented(record),
         named=named,
         loopback=local_servers(found),
         auto=settings.seer == "auto",
@@ -109,13 +112,34 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
             f"the vision model {model!r} names no known provider",
             f"set provider to one of {known}, or set baseUrl",
         )
-    wire: WireName = "openai_chat" if "openai_chat" in upstream.bases else "anthropic"
-    if lookup.profile(upstream.preset, wire, model, _overrides(settings)).vision is False:
-        if settings.is_main_model:
-            return None
+    found_there = seer_at(settings, upstream, model, settings.seer_key)
+    return None if isinstance(found_there, Refusal) and settings.is_main_model else found_there
+
+
+def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -> Named | Refusal:
+    """A model of an upstream as one that looks; `key` where neither the upstream nor a usual variable has one."""
+    there = _provider(settings, upstream, key)
+    if lookup.profile(upstream.preset, api_of(there.wire), model, _overrides(settings)).vision is False:
         return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
-    key = upstream.api_key or settings.variable(upstream.key_variables) or settings.seer_key
-    return Named(receiver(upstream), model, upstream, wire, key)
+    return replace(there, model=model)
+
+
+def registry(settings: Settings, found: Directory, named: Named | None, record: Record, http: Http) -> Registry:
+    """Everybody who can be asked for a model by name. The one whom the settings name is asked as they say."""
+    known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
+    if named is not None and settings.named_seer is not None and settings.named_seer[0]:
+        known[settings.named_seer[0]] = replace(named, model="")
+    return Registry(http, _consented(record), known)
+
+
+def _provider(settings: Settings, upstream: Upstream, key: str = "") -> Named:
+    wire = wire_of(upstream)
+    own = upstream.api_key or settings.variable(upstream.key_variables)
+    return Named(receiver(upstream, api_of(wire)), "", upstream, wire, own or key)
+
+
+def _consented(record: Record) -> Consented:
+    return lambda provider: record.consents().get(provider, False)
 
 
 def local_servers(found: Directory) -> dict[str, str]:

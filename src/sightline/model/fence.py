@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command's refusals come here, and need no more of the model
+    from sightline.model.scene import Json
 
 _NAME = "vision_proxy_"
 # Full-width brackets and slashes read like plain ones to a model, and what has no width reads like nothing.
@@ -25,6 +31,25 @@ def one_line(text: str) -> str:
 def attribute(text: str) -> str:
     """The value of an attribute, in double quotes."""
     return _unprintable.sub(" ", text).translate(_ESCAPES).strip()
+
+
+def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Mapping[str, str] | None = None) -> str:
+    """Text from outside between tags of ours. What has no value is left out; `listed` ones are JSON already."""
+    given = {name: f'"{attribute(value)}"' for name, value in attributes.items() if value}
+    quoted = {name: f"'{value}'" for name, value in (listed or {}).items()}
+    order = [name for name in attributes if name in given or name in quoted]
+    inner = "".join(f"\n    {name}={quoted.get(name) or given[name]}" for name in order)
+    return f"<{_NAME}{tag}{inner}>\n{neutral(text.strip())}\n</{_NAME}{tag}>"
+
+
+_INNER = re.compile(r"['<>&\uff1c\x7f-\x9f\u2028\u2029]")
+
+
+def rows(entries: Iterable[Mapping[str, Json]], indent: int) -> str:
+    """A list of objects for an attribute in single quotes: JSON as it stands, an object a line, nothing to unescape."""
+    written = (json.dumps(dict(entry), ensure_ascii=False, separators=(",", ":")) for entry in entries)
+    escaped = (_INNER.sub(lambda found: f"\\u{ord(found[0]):04x}", row) for row in written)
+    return "[" + (",\n" + " " * indent).join(escaped) + "]"
 
 
 def plain(text: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
+from sightline.model.asking import Answer, Question
+from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.image import Image
 from sightline.model.perception import Perception
@@ -30,7 +32,7 @@ class Http(Protocol):
 
 
 class Seer(Protocol):
-    """Something that looks at an image and answers in words."""
+    """Something that looks at images and answers in words."""
 
     @property
     def name(self) -> str:
@@ -42,7 +44,13 @@ class Seer(Protocol):
         """What it accepts; the driver refits before it asks."""
         ...
 
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal: ...
+    async def ask(self, question: Question) -> Answer | Refusal:
+        """An answer has words; one without any is a refusal."""
+        ...
+
+    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
+        """`ask` about one image, for a description: its words alone, no more of them than anybody reads."""
+        ...
 
 
 class Record(Protocol):
@@ -108,6 +116,16 @@ class Record(Protocol):
     def consent(self, provider: str, given: bool) -> None: ...
 
     def consents(self) -> Mapping[str, bool]: ...
+
+    def note(self, scope: str, entry: Entry) -> None: ...
+
+    def entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
+        """What was noted, in every scope, the oldest first."""
+        ...
+
+    def spent(self) -> Sequence[Spent] | Refusal:
+        """By day and seer, in every scope."""
+        ...
 
     def scope_of(self, credential: str) -> str:
         """A keyed hash of a credential; the key never leaves the record."""

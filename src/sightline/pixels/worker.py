@@ -25,6 +25,7 @@ TASKS: Mapping[str, str] = {
     "check": "sightline.pixels.bitmap:check_task",
     "fit": "sightline.pixels.fit:fit_task",
     "hash": "sightline.pixels.similar:hash_task",
+    "overlay": "sightline.pixels.overlay:overlay_task",
 }
 
 _log = logging.getLogger(__name__)

@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sightline.model.image import Image
-from sightline.model.ports import Http
-from sightline.model.profile import Limits
+from sightline.model.asking import Answer, Document, Question
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import asked
-
-# Some servers put the model's reasoning into the answer itself.
-_thought = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+from sightline.seers.asking import WireSeer, in_words, no_place, usage
+from sightline.wire.shape import at, entries, text_in
 
 
 @dataclass(frozen=True, slots=True)
-class ChatSeer:
-    name: str
-    model: str
-    url: str
-    limits: Limits
-    http: Http = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False)
+class ChatSeer(WireSeer):
+    shapes: bool = True  # False: the server refuses a schema in `response_format`, and gets it in words alone
 
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        content: Json = [
-            {"type": "text", "text": question},
-            {"type": "image_url", "image_url": {"url": image.data_url}},
-        ]
-        messages: Json = [{"role": "system", "content": instructions}, {"role": "user", "content": content}]
-        body: Json = {"model": self.model, "messages": messages}
-        return await asked(self.http, self.name, self.url, self.headers, body, words)
+    def put(self, question: Question) -> Json | Refusal:
+        content: list[Json] = [{"type": "text", "text": in_words(question)}]
+        content += [{"type": "image_url", "image_url": {"url": image.data_url}} for image in question.images]
+        for document in question.documents:
+            part = _file(document)
+            if part is None:
+                return no_place(self.name, document)
+            content.append(part)
+        said: list[Json] = [{"role": "system", "content": question.instructions}] if question.instructions else []
+        body: dict[str, Json] = {"model": self.model, "messages": [*said, {"role": "user", "content": content}]}
+        if question.longest is not None:
+            body["max_tokens"] = question.longest
+        if question.schema is not None and self.shapes:
+            shape: Json = {"name": "answer", "schema": question.schema, "strict": False}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+        return body
+
+    def heard(self, answer: Json) -> Answer:
+        cut = at(answer, "choices", 0, "finish_reason") == "length"
+        counts = usage(answer, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
+        return Answer(words(answer), counts, cut=cut)
+
+
+def _file(document: Document) -> Json:
+    """A video by its address is no part of OpenAI's own wire, but of all others that take one."""
+    if document.mime.startswith("video/"):
+        return {"type": "video_url", "video_url": {"url": document.address}}
+    if document.url:
+        return None
+    return {"type": "file", "file": {"filename": document.name or "document", "file_data": document.address}}
 
 
 def words(answer: Json) -> str:
     """What an answer on this wire says."""
-    match answer:
-        case {"choices": [{"message": {"content": str(said)}}, *_]}:
-            return _thought.sub("", said)
-        case _:
-            return ""
+    said = at(answer, "choices", 0, "message", "content")
+    if isinstance(said, str):
+        return said
+    return "\n".join(text_in(part, "text") for _, part in entries(said) if part.get("type") == "text")

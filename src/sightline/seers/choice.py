@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from sightline.model.ports import Http, Seer
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, Visitor, joined
-from sightline.profiles.lookup import profile as known_profile
-from sightline.seers.chat import ChatSeer
+from sightline.model.upstream import Upstream, Visitor
 from sightline.seers.loopback import Found, found
-from sightline.seers.messages import MessagesSeer
+from sightline.seers.registry import Consented, Named, Registry, seer
 
-_ENDPOINTS: Mapping[WireName, str] = {
-    "anthropic": "/v1/messages",
-    "openai_chat": "/v1/chat/completions",
-}
+__all__ = ["Named", "Seers"]
+
+_SERVED: tuple[WireName, ...] = ("openai_chat", "anthropic")  # by nearly every upstream that has a sibling
 _OPENAIS = ("openai_chat", "openai_responses")  # take the same credential in the same header
 _CREDENTIALS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A vision model that the user's settings name."""
-
-    provider: str
-    model: str
-    upstream: Upstream
-    wire: WireName = "openai_chat"
-    api_key: str = field(default="", repr=False)
-
-
-Consented = Callable[[str], bool]
 
 
 class Seers:
@@ -49,7 +31,7 @@ class Seers:
         auto: bool = True,
     ) -> None:
         self._http = http
-        self._consented = consented
+        self._registry = Registry(http, consented)
         self._named = named
         self._loopback = dict(loopback or {})
         self._auto = auto
@@ -57,7 +39,7 @@ class Seers:
 
     async def of(self, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
         if self._named is not None:
-            return [self._by_name(self._named)]
+            return [self._registry.seer(self._named)]
         if not self._auto:
             return []
         sibling = self._sibling(visitor, profile)
@@ -70,20 +52,6 @@ class Seers:
             self._found = asyncio.ensure_future(found(self._http, self._loopback))
         return await asyncio.shield(self._found)
 
-    def _by_name(self, named: Named) -> Seer | Refusal:
-        name = f"{named.provider}/{named.model}"
-        if not named.upstream.on_loopback and not self._consented(named.provider):
-            return Refusal(
-                "no_consent",
-                f"{name} may look at it only when the user agrees that images are sent to {named.provider}",
-                f"the user runs: sightline consent yes {named.provider}",
-            )
-        if not named.api_key and not named.upstream.on_loopback:
-            variable = next(iter(named.upstream.key_variables), "its key variable")
-            return Refusal("unavailable", f"there is no key for {name}", f"the user sets {variable}")
-        headers = dict([named.upstream.credential(named.wire, named.api_key)]) if named.api_key else {}
-        return self._seer(name, named.model, named.upstream, named.wire, headers)
-
     def _sibling(self, visitor: Visitor, profile: Profile) -> Seer | None:
         """The client itself addressed the image to this provider: its own credential goes nowhere else."""
         if profile.sibling is None or (profile.sibling == profile.model and profile.vision is False):
@@ -92,25 +60,18 @@ class Seers:
         if wire is None:
             return None
         name = f"{visitor.upstream.name}/{profile.sibling}"
-        return self._seer(name, profile.sibling, visitor.upstream, wire, _lent(visitor, wire))
+        return seer(self._http, name, profile.sibling, visitor.upstream, wire, _lent(visitor, wire))
 
     def _local(self, one: Found) -> Seer:
         upstream = Upstream(one.server, {"openai_chat": one.base}, preset=one.server)
-        return self._seer(f"{one.server}/{one.model}", one.model, upstream, "openai_chat", {})
-
-    def _seer(self, name: str, model: str, upstream: Upstream, wire: WireName, headers: Mapping[str, str]) -> Seer:
-        kind = MessagesSeer if wire == "anthropic" else ChatSeer
-        url = joined(upstream.base(wire), _ENDPOINTS[wire])
-        limits = known_profile(upstream.preset, wire, model).limits
-        return kind(name, model, url, limits, self._http, headers)
+        return seer(self._http, f"{one.server}/{one.model}", one.model, upstream, "openai_chat", {})
 
 
 def _asked_on(visitor: Visitor) -> WireName | None:
     """The wire on which the upstream is asked to look: the visitor's own, else one that it serves beside that."""
-    if visitor.wire in _ENDPOINTS:
+    if visitor.wire in _SERVED:
         return visitor.wire
-    served: tuple[WireName, ...] = ("openai_chat", "anthropic")
-    return next((wire for wire in served if wire in visitor.upstream.bases), None)
+    return next((wire for wire in _SERVED if wire in visitor.upstream.bases), None)
 
 
 def _lent(visitor: Visitor, wire: WireName) -> Mapping[str, str]:

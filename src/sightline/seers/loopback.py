@@ -59,10 +59,15 @@ def _local_name(model: Json) -> str:
     match model:
         case {"remote_host": str(elsewhere)} | {"remote_model": str(elsewhere)} if elsewhere:
             return ""
-        case {"name": str(name)} if not name.lower().endswith(("-cloud", ":cloud")):
+        case {"name": str(name)} if not is_elsewhere(name):
             return name
         case _:
             return ""
+
+
+def is_elsewhere(model: str) -> bool:
+    """A name by which Ollama means a model that runs elsewhere."""
+    return model.lower().endswith(("-cloud", ":cloud"))
 
 
 async def _lmstudio(http: Http, base: str) -> list[str]:

@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sightline.model.image import Image
-from sightline.model.ports import Http
-from sightline.model.profile import Limits
+from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import asked
+from sightline.seers.asking import WireSeer, count, in_words, no_place, total
+from sightline.wire.shape import at
+
+_TOKENS = 4096  # the wire wants a number
 
 
 @dataclass(frozen=True, slots=True)
-class MessagesSeer:
-    name: str
-    model: str
-    url: str
-    limits: Limits
-    http: Http = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False)
+class MessagesSeer(WireSeer):
+    @property
+    def sent_headers(self) -> Mapping[str, str]:
+        return {"anthropic-version": "2023-06-01", **self.headers}
 
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        source: Json = {
-            "type": "base64",
-            "media_type": image.mime,
-            "data": image.base64,
-        }
-        content: Json = [{"type": "image", "source": source}, {"type": "text", "text": question}]
+    def put(self, question: Question) -> Json | Refusal:
+        content: list[Json] = []
+        for image in question.images:
+            source: Json = {"type": "base64", "media_type": image.mime, "data": image.base64}
+            content.append({"type": "image", "source": source})
+        for document in question.documents:
+            if document.mime != "application/pdf":
+                return no_place(self.name, document)
+            content.append({"type": "document", "source": _source(document)})
+        content.append({"type": "text", "text": in_words(question)})
         # No temperature, prefill or tool choice: newer models of this wire refuse them.
-        body: Json = {
+        body: dict[str, Json] = {
             "model": self.model,
-            "max_tokens": 4096,
-            "system": instructions,
+            "max_tokens": question.longest or _TOKENS,
             "messages": [{"role": "user", "content": content}],
         }
-        headers = {"anthropic-version": "2023-06-01", **self.headers}
-        return await asked(self.http, self.name, self.url, headers, body, words)
+        if question.instructions:
+            body["system"] = question.instructions
+        return body
+
+    def heard(self, answer: Json) -> Answer:
+        return Answer(words(answer), _usage(at(answer, "usage")), cut=at(answer, "stop_reason") == "max_tokens")
+
+
+def _source(document: Document) -> Json:
+    if document.url:
+        return {"type": "url", "url": document.url}
+    return {"type": "base64", "media_type": document.mime, "data": document.base64}
+
+
+def _usage(counts: Json) -> Usage:
+    """On this wire what the cache gave or took is not counted as input: elsewhere it is."""
+    kept = count(counts, "cache_read_input_tokens")
+    given = total(count(counts, "input_tokens"), kept, count(counts, "cache_creation_input_tokens"))
+    return Usage(given, count(counts, "output_tokens"), kept)
 
 
 def words(answer: Json) -> str:

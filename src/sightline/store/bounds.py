@@ -16,14 +16,15 @@ class Bounds:
     days: float
 
 
-TABLES = ("images", "descriptions", "perceptions", "moments")  # what is bounded; each has `used` and `bytes`
+TABLES = ("images", "descriptions", "perceptions", "moments", "entries")  # what is bounded; each has `used` and `bytes`
 
 _PAST_BOUNDS = """
     WITH rows AS (
         SELECT 'images' AS kind, rowid AS id, used, bytes, sha256 AS blob FROM images
         UNION ALL SELECT 'descriptions', rowid, used, bytes, '' FROM descriptions
         UNION ALL SELECT 'perceptions', rowid, used, bytes, pixels FROM perceptions
-        UNION ALL SELECT 'moments', rowid, used, bytes, '' FROM moments),
+        UNION ALL SELECT 'moments', rowid, used, bytes, '' FROM moments
+        UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries),
     summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)

@@ -59,6 +59,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
             FROM old_lessons WHERE blind AND limits GLOB '*: [0-9]*'""",
         "DROP TABLE old_lessons",
     ),
+    (
+        """CREATE TABLE entries (
+            scope TEXT NOT NULL, kind TEXT NOT NULL, images TEXT NOT NULL, seer TEXT NOT NULL,
+            input INTEGER, output INTEGER, cached INTEGER, cost REAL, hit INTEGER NOT NULL, latency INTEGER,
+            about TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL)""",
+        "CREATE INDEX entries_kind ON entries (kind)",
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from sightline.disk import write_whole
+from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
@@ -23,6 +24,7 @@ from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits, ToolImages, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.store import entries
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -40,6 +42,7 @@ _RETRY_SECONDS = 60.0  # a disk that could not be used is tried again that often
 _EVERY_NAME = (
     "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
     " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
+    " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
 )
 
 Clock = Callable[[], float]
@@ -217,6 +220,7 @@ class SqliteRecord:
             connection.executemany("DELETE FROM perceptions WHERE ? IN (image, pixels)", chosen)
             if sha256 is None:  # what the conversations about them were is no secret to those who can guess their words
                 connection.execute("DELETE FROM moments")
+            entries.forget(connection, sha256)
             names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
             drop_unnamed(connection, self._blobs, names)
         return len(chosen)
@@ -322,6 +326,21 @@ class SqliteRecord:
     @_spared(())
     def _consents(self) -> Sequence[Row]:
         return self._database.rows("SELECT provider, given FROM consents ORDER BY provider")
+
+    @_spared(None)
+    def note(self, scope: str, entry: Entry) -> None:
+        self._recover()
+        with self._database.writing() as connection:
+            weight = entries.keep(connection, scope, entry, self._now())
+        self._wrote(weight)
+
+    @_spared(())
+    def entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
+        return entries.read(self._database, kind)
+
+    @_honest
+    def spent(self) -> Sequence[Spent]:
+        return entries.spent(self._database)
 
     def scope_of(self, credential: str) -> str:
         return hashlib.blake2b(credential.encode(), key=self._key).hexdigest()[:32]

@@ -1,0 +1,100 @@
+"""`sightline ask`: one question about one image or PDF; the answer is one JSON object."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.model.refusal import Refusal
+from sightline.settings import Settings, load
+
+if TYPE_CHECKING:
+    from sightline.look import Envelope, Unanswered
+    from sightline.model.scene import Json
+
+EXAMPLE = """  sightline ask error.png "Which file and line does the error name?"
+  sightline ask invoice.pdf "Total and vendor?" --schema invoice.schema.json --model anthropic/claude-opus-4-7
+  sightline ask https://example.com/diagram.png "Describe the architecture." --fit never"""
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_file(parser, "an image or a PDF")
+    parser.add_argument("prompt", metavar="PROMPT", help="what you want to know")
+    parser.add_argument("--schema", metavar="FILE", type=Path, help="a JSON Schema that the answer has to follow")
+    parser.add_argument("--fit", choices=("auto", "never"), help="whether what is too large is made to fit")
+    add_model(parser)
+
+
+def run(args: Namespace) -> int:
+    from sightline.look import door, vision_analyze
+
+    settings = ready()
+    schema = _schema(args.schema) if args.schema else None
+    if isinstance(schema, Refusal):
+        return refused(schema)
+    shape = {"type": "json_schema", "schema": schema} if args.schema else None
+    return told(
+        vision_analyze(
+            prompt=args.prompt,
+            model=args.model,
+            format=shape,
+            fit=args.fit,
+            through=door(settings),
+            **place(args.file),
+        )
+    )
+
+
+def add_file(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument("file", metavar="FILE-OR-URL", help=f"{what}: a path, or a public https address")
+
+
+def add_model(parser: ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="P/M", help="provider and model that are asked instead of the usual one")
+    add_json(parser)  # as it is printed anyway
+
+
+def ready() -> Settings:
+    settings = load()
+    warn(settings.warnings)
+    if sys.stderr.isatty():
+        say("asking…")
+    return settings
+
+
+def place(given: str) -> dict[str, str]:
+    """An address, or a path as the person means it: from where they stand."""
+    if _ADDRESS.match(given):
+        return {"file_url": given}
+    try:
+        return {"file_path": str(Path.cwd() / given)}
+    except OSError:  # somebody has removed the folder
+        return {"file_path": given}
+
+
+def told(outcome: Envelope | Unanswered) -> int:
+    from sightline.look import Unanswered
+
+    show(outcome.as_dict())
+    if isinstance(outcome, Unanswered):
+        say(outcome.error)
+        return 1
+    return 0
+
+
+def _schema(path: Path) -> Json | Refusal:
+    import json
+
+    try:
+        found: Json = json.loads(path.read_bytes())
+    except OSError as trouble:
+        return Refusal("not_found", f"{path} cannot be read: {trouble.strerror}", "give another --schema")
+    except (ValueError, RecursionError):
+        return Refusal("invalid_input", f"{path} holds no JSON", "give another --schema")
+    return found

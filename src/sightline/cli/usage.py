@@ -1,0 +1,63 @@
+"""`sightline usage`: what looking has cost, by day and by who looked, as far back as the record goes."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sightline.cli.memory import opened
+from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.model.refusal import Refusal
+from sightline.settings import load
+
+if TYPE_CHECKING:
+    from sightline.model.entry import Spent
+    from sightline.model.scene import Json
+
+EXAMPLE = """  sightline usage
+  sightline usage --json"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    settings = load()
+    warn(settings.warnings)
+    with opened(settings) as record:
+        spent = record.trouble() or record.spent()
+    if isinstance(spent, Refusal):
+        return refused(spent, as_json=args.json)
+    rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
+    total = _figures(spent)
+    return answer({"days": [*rows], "total": total}, _lines(rows, total), as_json=args.json)
+
+
+def _figures(spent: Sequence[Spent]) -> dict[str, Json]:
+    priced = [each.cost_usd for each in spent if each.cost_usd is not None]
+    return {
+        "calls": sum(each.calls for each in spent),
+        "input_tokens": sum(each.usage.input or 0 for each in spent),
+        "output_tokens": sum(each.usage.output or 0 for each in spent),
+        "cost_usd": sum(priced) if priced else None,
+        "unpriced": sum(each.unpriced for each in spent),
+    }
+
+
+def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json]) -> Iterator[str]:
+    if not rows:
+        yield "nobody was asked yet"
+        return
+    widest = max(len(str(row["seer"])) for row in rows)
+    for row in rows:
+        yield f"{row['day']}  {row['seer']!s:<{widest}}  {_line(row)}"
+    yield f"{'in all':<10}  {'':<{widest}}  {_line(total)}"
+
+
+def _line(row: dict[str, Json]) -> str:
+    cost = "price unknown" if row["cost_usd"] is None else f"${row['cost_usd']:.4f}"
+    unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and row["cost_usd"] is not None else ""
+    calls = "1 call" if row["calls"] == 1 else f"{row['calls']} calls"
+    return f"{calls}, {row['input_tokens']:,} tokens in, {row['output_tokens']:,} out, {cost}{unknown}"

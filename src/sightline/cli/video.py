@@ -1,0 +1,28 @@
+"""`sightline video`: one question about one video; the answer is one JSON object."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from sightline.cli.ask import add_file, add_model, place, ready, told
+
+EXAMPLE = """  sightline video demo.mp4
+  sightline video https://example.com/demo.mp4 "Which errors are shown?" --model gemini/gemini-2.5-pro"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    add_file(parser, "a video")
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what you want to know; default: a description")
+    parser.add_argument(
+        "--method", choices=("auto", "native", "frames"), help="the video itself, stills of it, or what the model takes"
+    )
+    add_model(parser)
+
+
+def run(args: Namespace) -> int:
+    from sightline.look import door, video_analyze
+
+    through = door(ready())
+    return told(
+        video_analyze(prompt=args.prompt, model=args.model, method=args.method, through=through, **place(args.file))
+    )

@@ -1,0 +1,143 @@
+"""From an answer to places in the image as the model saw it. Never raises, whatever the answer is."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sightline.grounding.formats import FORMATS, Format
+from sightline.grounding.readers import Mark
+from sightline.model.geometry import Size
+
+Flag = Literal[
+    "",
+    "clamped",  # a little outside: taken for the edge
+    "doubtful",  # it fits, but another value of the same answer does not: the whole may be meant in another space
+    "misfit",  # its values do not fit the space of the format: it has no place
+    "no_image",  # there are several images, and it is not said which one is meant
+    "left_out",  # it lies where nothing of the original stands
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an answer points at."""
+
+    image: int | None  # which of the images, from 0
+    label: str
+    values: tuple[float, ...]  # as they were written
+    at: tuple[float, ...] | None  # x, y or x1, y1, x2, y2 in pixels of that image as it was seen
+    flag: Flag = ""
+
+
+def parse(text: str, name: str, seen: Sequence[Size]) -> list[Found]:
+    """All that an answer in the format `name` points at; `seen` are the sizes in which the model saw its images, which
+    is what was sent where that was sized for it."""
+    form = FORMATS.get(name)
+    if form is None or not seen:
+        return []
+    marks, rest = _read(text, form)
+    prefixes = [(found.start(), found.end(), int(found["image"])) for found in _prefix.finditer(rest)]
+    return _doubted([_found(form, *each, seen) for each in _said(rest, marks, prefixes, len(seen))], form, seen)
+
+
+def _read(text: str, form: Format) -> tuple[list[Mark], str]:
+    """The marks in their order, and the text with all of them blotted out: what they say is said."""
+    marks: list[Mark] = []
+    for read in form.readers:
+        new = list(read(text))
+        text = _blotted(text, new)
+        marks += new
+    return sorted(marks, key=lambda mark: mark.start), text
+
+
+def _blotted(text: str, marks: Iterable[Mark]) -> str:
+    pieces, end = [], 0
+    for start, stop in sorted({(mark.start, mark.end) for mark in marks}):
+        if start >= end:
+            pieces += [text[end:start], "\n" * (stop - start)]
+            end = stop
+    return "".join([*pieces, text[end:]])
+
+
+# Which image is spoken of: Image-2: and, as the joint prompt has it, Image 2 (after.png):
+_prefix = re.compile(r"[Ii](?<!\w[Ii])(?:mage|MAGE)[- ]?#?(?P<image>[0-9]{1,4})(?:\s?\([^()\n]{0,200}\))?[*_`]{0,3}:")
+
+
+def _said(
+    text: str, marks: list[Mark], prefixes: list[tuple[int, int, int]], images: int
+) -> Iterator[tuple[Mark, str, int | None]]:
+    """Each mark with what it is called and the number of the image that is meant, from 1."""
+    starts = [start for start, _, _ in prefixes]
+    end, words = 0, ""
+    for mark in marks:
+        last = bisect_right(starts, mark.start) - 1
+        _, begin, image = prefixes[last] if last >= 0 else (0, 0, 1 if images == 1 else None)
+        if mark.start >= end:  # else it is another one of the same list, and is called what that is called
+            words = "" if mark.label else _words(text[max(begin, end, mark.start - _REACH) : mark.start])
+        label = (words if mark.label is None else mark.label).lstrip()
+        if own := _prefix.match(label):
+            image, label = int(own["image"]), label[own.end() :]
+        yield mark, _tidy(label), image if mark.image is None else mark.image
+        end = mark.end
+
+
+_REACH, _LONGEST = 300, 120
+_sentence = re.compile(r"\n|[.!?;]\s|\*\*|`")
+_ORNAMENT = " \t\r\n,:;=|*_`#>()[]{}-–—•\"'"
+
+
+def _words(before: str) -> str:
+    """What the words before some coordinates call the thing: the sentence so far."""
+    return _sentence.split(before.rstrip(_ORNAMENT))[-1].strip(_ORNAMENT)
+
+
+def _tidy(label: str) -> str:
+    whole = " ".join(label.encode("utf-8", "replace").decode().split())
+    return whole if len(whole) <= _LONGEST else "…" + whole[1 - _LONGEST :]
+
+
+def _found(form: Format, mark: Mark, label: str, image: int | None, seen: Sequence[Size]) -> Found:
+    if image is None or not 1 <= image <= len(seen):
+        return Found(None, label, mark.values, None, "no_image")
+    size = seen[image - 1]
+    values = mark.values if form.order == "xy" else _swapped(mark.values)
+    sides = (size.width, size.height) * (len(values) // 2)
+    scales = sides if form.scale is None else (form.scale,) * len(values)
+    flag = _fit(form, [value / scale for value, scale in zip(values, scales, strict=True)])
+    if flag == "misfit":
+        return Found(image - 1, label, mark.values, None, flag)
+    at = tuple([value * side / scale for value, side, scale in zip(values, sides, scales, strict=True)])
+    return Found(image - 1, label, mark.values, at, flag)
+
+
+def _swapped(values: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(values[at ^ 1] for at in range(len(values)))
+
+
+def _fit(form: Format, parts: list[float]) -> Flag:
+    """Do these parts of a side lie within it?"""
+    low, high = min(parts), max(parts)
+    top = form.top / form.scale if form.top and form.scale else 1
+    if low < -form.slack or high > top + form.slack:
+        return "misfit"
+    return "" if low >= 0 and high <= top else "clamped"
+
+
+def _doubted(found: list[Found], form: Format, seen: Sequence[Size]) -> list[Found]:
+    """One value that does not fit makes the others doubtful; an answer in fractions of one fits nowhere else."""
+    if form.whole and found and _in_fractions(found) and max(size.edge for size in seen) > 1:
+        return [replace(each, at=None, flag=each.flag or "misfit") for each in found]
+    if not any(each.flag == "misfit" for each in found):
+        return found
+    return [replace(each, flag="doubtful") if each.flag in ("", "clamped") else each for each in found]
+
+
+def _in_fractions(found: Sequence[Found]) -> bool:
+    """No box of a whole answer is larger than one; a point at 0, 0 or 1, 1 may well be meant."""
+    values = [value for each in found for value in each.values]
+    small = all(0 <= value <= 1 for value in values)
+    return small and any(len(each.values) == 4 or any(v % 1 for v in each.values) for each in found)

@@ -1,0 +1,231 @@
+"""The ways in which models write coordinates into an answer. A reader finds the numbers; it gives them no meaning."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+
+class Mark(NamedTuple):
+    """Two or four numbers in a text, in the order in which they are written."""
+
+    start: int
+    end: int
+    values: tuple[float, ...]
+    label: str | None = None  # None: the words before it say what it is
+    image: int | None = None  # from 1, where the notation itself says which image is meant
+
+
+Reader = Callable[[str], Iterator[Mark]]
+
+_N = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_STRING = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+_numbers = re.compile(_N).findall
+
+
+def _groups(numbers: Sequence[str], size: int = 4) -> list[tuple[float, ...]]:
+    """Points where there are only two numbers, else boxes; nothing where they do not come out even."""
+    size = 2 if len(numbers) == 2 else size
+    if not numbers or len(numbers) % size:
+        return []
+    values = [float(number) for number in numbers]
+    return [tuple(values[at : at + size]) for at in range(0, len(values), size)]
+
+
+# [x1, y1, x2, y2] among words, and [x, y] or (x, y) where a family writes points so.
+_box = re.compile(rf"\[\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*\]")
+_point = re.compile(rf"[\[(]\s*({_N})\s*,\s*({_N})\s*[\])]")
+
+
+def inline(text: str) -> Iterator[Mark]:
+    for found in _box.finditer(text):
+        yield Mark(found.start(), found.end(), tuple(map(float, found.groups())))
+
+
+def inline_points(text: str) -> Iterator[Mark]:
+    for found in _point.finditer(text):
+        yield Mark(found.start(), found.end(), tuple(map(float, found.groups())))
+
+
+# "bbox_2d": [x1, y1, x2, y2], "label": "…" and its cousins. Read from the key on and not as a JSON document, so that
+# an answer that was cut off, or stands among words, loses nothing but its last box.
+_BOXES = "bbox_2d|box_2d|bounding_box|bbox|box"
+_POINTS = "point_2d|point|coordinate"
+_keyed = re.compile(rf"""["'`]?\b(?:(?P<box>{_BOXES})|{_POINTS})["'`]?\s*[:=]\s*(?P<values>\[[\[\]\s0-9.,+-]*\])""")
+_more = re.compile(
+    rf"""(?:\s*,\s*(?!["'](?:{_BOXES}|{_POINTS})["']){_STRING}\s*:\s*(?:{_STRING}|\[[^\[\]{{}}"]*\]|[^\s"'{{}}\[\],]+))*"""
+)
+_label = re.compile(rf"""["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})""")
+
+
+def keyed(text: str) -> Iterator[Mark]:
+    end = 0
+    for found in _keyed.finditer(text):
+        pairs = _more.match(text, found.end())
+        after = pairs.end() if pairs else found.end()
+        start, label = found.start(), _label.search(text, found.end(), after)
+        if label is None and (before := _last_label(text, end, start)) and not _between(text, before.end(), start):
+            start, label = before.start(), before
+        size = 4 if found["box"] else 2
+        for values in _groups(_numbers(found["values"]), size):
+            yield Mark(start, after, values, _unquoted(label["label"]) if label else "")
+        end = after
+
+
+def _last_label(text: str, start: int, end: int) -> re.Match[str] | None:
+    return max(_label.finditer(text, start, end), key=lambda found: found.start(), default=None)
+
+
+def _between(text: str, start: int, end: int) -> bool:
+    """Does an object begin or end there?"""
+    return any(bracket in text[start:end] for bracket in "{}")
+
+
+def _unquoted(string: str) -> str:
+    if "\\" not in string:
+        return string[1:-1]
+    try:
+        return str(json.loads(string))
+    except ValueError:
+        return string[1:-1]
+
+
+# {"x_min": 0.1, "y_min": …}, {"x": 0.5, "y": 0.5}
+_object = re.compile(r"\{[^{}]*\}")
+_side = re.compile(rf"""["'](x_min|y_min|x_max|y_max|x|y)["']\s*:\s*({_N})""")
+_CORNERS = ("x_min", "y_min", "x_max", "y_max")
+
+
+def named(text: str) -> Iterator[Mark]:
+    for found in _object.finditer(text):
+        sides = {name: float(number) for name, number in _side.findall(found[0])}
+        names = next((each for each in (_CORNERS, ("x", "y")) if sides.keys() >= set(each)), None)
+        if names:
+            label = _label.search(text, *found.span())
+            values = tuple(sides[name] for name in names)
+            yield Mark(*found.span(), values, _unquoted(label["label"]) if label else "")
+
+
+# <ref>label</ref><box>[[…]]</box>, <|object_ref_start|>…<|box_start|>(x1,y1),(x2,y2)<|box_end|>, <|det|>…, and
+# <|begin_of_box|>…, which may also hold a plain answer: without brackets it is no box.
+_tagged = re.compile(
+    r"(?:(?:<ref>|<\|ref\|>|<\|object_ref_start\|>)(?P<label>[^<]*)(?:</ref>|<\|/ref\|>|<\|object_ref_end\|>)\s*)?"
+    r"(?:<box>|<\|det\|>|<\|box_start\|>|<\|begin_of_box\|>)(?P<values>\s*[\[(][\[\]()\s0-9.,;+-]*)"
+    r"(?:(?P<end></box>|<\|/det\|>|<\|box_end\|>|<\|end_of_box\|>)|\Z)"
+)
+
+
+def tagged(text: str) -> Iterator[Mark]:
+    if "<" not in text:  # sooner said than by the pattern
+        return
+    for found in _tagged.finditer(text):
+        written = found["values"]
+        whole = written if found["end"] else written[: written.rfind("]") + 1]  # cut off: the last box is not all there
+        for values in _groups(_numbers(whole)):
+            yield Mark(*found.span(), values, found["label"])
+
+
+# click(start_box='(197,525)'), drag(…, end_box='…'), point='<point>197 525</point>', <point>197 525</point>
+_acted = re.compile(
+    r"(?P<key>start_box|end_box|start_point|end_point|point)\s*=\s*(?P<quote>['\"])(?P<values>[^'\"\n]*)(?P=quote)"
+    rf"|<point>\s*(?P<x>{_N})[\s,]+(?P<y>{_N})\s*</point>"
+)
+_act = re.compile(r"[a-z_]+(?=\(\s*\Z)")
+_LONGEST_ACT = 40
+
+
+def acted(text: str) -> Iterator[Mark]:
+    if "=" not in text and "<" not in text:
+        return
+    for found in _acted.finditer(text):
+        if found["key"] is None:
+            yield Mark(*found.span(), (float(found["x"]), float(found["y"])))
+            continue
+        for values in _groups(_numbers(found["values"])):
+            act = _act.search(text, max(0, found.start() - _LONGEST_ACT), found.start())
+            yield Mark(*found.span(), values, act[0] if act else found["key"])
+
+
+# <point x="10.0" y="83.8" alt="…">, <points x1= y1= x2= y2=>, <points coords="1 1 308 305 2 752 377">, <tracks …>
+_pointed = re.compile(
+    r"<(?:points?|tracks?)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+)\s*/?>"
+    r"(?:(?P<label>[^<]*)</(?:points?|tracks?)>)?"
+)
+_attribute = re.compile(r"(\w+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_number = re.compile(rf"\s*{_N}\s*").fullmatch
+
+
+def pointed(text: str) -> Iterator[Mark]:
+    for found in _pointed.finditer(text):
+        attributes = {name: one or other for name, one, other in _attribute.findall(found["attributes"])}
+        label = attributes.get("alt") or attributes.get("label") or found["label"] or ""
+        for image, values in [*_in_attributes(attributes), *_in_coords(attributes.get("coords", ""))]:
+            yield Mark(*found.span(), values, label, image)
+
+
+def _in_attributes(attributes: dict[str, str]) -> Iterator[tuple[None, tuple[float, ...]]]:
+    for name, x in attributes.items():
+        y = attributes.get("y" + name[1:], "")
+        if name[0] == "x" and _number(x) and _number(y):
+            yield None, (float(x), float(y))
+
+
+def _in_coords(coords: str) -> Iterator[tuple[int | None, tuple[float, ...]]]:
+    """Groups of an image's number and then, for each point, its own number, x and y: of any length of digits, since
+    what stands at an edge is not always padded with zeros."""
+    for group in re.split(r"[;:,\t]", coords):
+        numbers = [float(each) for each in group.split() if _number(each)]
+        image = None if len(numbers) % 3 == 0 else int(min(numbers[0], 1e6))
+        points = numbers if image is None else numbers[1:]
+        for at in range(0, len(points) - 2, 3):
+            yield image, (points[at + 1], points[at + 2])
+
+
+# label<loc_1><loc_2><loc_3><loc_4>: boxes, or the four corners of a line of text
+_located = re.compile(r"(?:<loc_[0-9]+>)+")
+
+
+def located(text: str) -> Iterator[Mark]:
+    for found in _located.finditer(text):
+        boxes = _groups(_numbers(found[0]))
+        if len(boxes) == 2 and boxes[1][0] > boxes[1][2]:  # the third corner is right of the fourth
+            values = boxes[0] + boxes[1]
+            xs, ys = values[0::2], values[1::2]
+            boxes = [(min(xs), min(ys), max(xs), max(ys))]
+        for box in boxes:
+            yield Mark(*found.span(), box)
+
+
+# <loc0012><loc0034><loc0512><loc0640> label ; …
+_binned = re.compile(r"(?P<values>(?:<loc[0-9]{4}>){4})(?:<seg[0-9]{3}>)*(?P<label>[^<;\n]*)")
+
+
+def binned(text: str) -> Iterator[Mark]:
+    for found in _binned.finditer(text):
+        values = tuple(float(number) for number in _numbers(found["values"]))
+        yield Mark(*found.span(), values, found["label"])
+
+
+# <phrase>…</phrase><object><patch_index_0044><patch_index_0863></object>: cells of a grid of 32 by 32
+_patched = re.compile(
+    r"(?:<phrase>(?P<label>[^<]*)</phrase>\s*)?"
+    r"<object>(?P<values>(?:<patch_index_[0-9]+>|</delimiter_of_multi_objects/>)*)</object>"
+)
+_GRID = 32
+
+
+def patched(text: str) -> Iterator[Mark]:
+    """The numbers are given on as fractions of the image: the only notation whose numbers are no coordinates."""
+    for found in _patched.finditer(text):
+        cells = [int(min(float(number), 1e6)) for number in _numbers(found["values"])]
+        for first, last in zip(cells[0::2], cells[1::2], strict=False):
+            yield Mark(*found.span(), _corners(first, last), found["label"])
+
+
+def _corners(first: int, last: int) -> tuple[float, ...]:
+    (top, left), (bottom, right) = divmod(first, _GRID), divmod(last, _GRID)
+    if left == right or top == bottom:
+        return left / _GRID, top / _GRID, (right + 1) / _GRID, (bottom + 1) / _GRID
+    return (left + 0.5) / _GRID, (top + 0.5) / _GRID, (right + 0.5) / _GRID, (bottom + 0.5) / _GRID

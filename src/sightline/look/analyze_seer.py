@@ -1,0 +1,96 @@
+"""Who looks for a call: the model that it names, else the one of the settings, else one on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from sightline.dial import Dialler
+from sightline.look.loop import at_end
+from sightline.look.upstreams import NOBODY, directory
+from sightline.look.whole import named_seer, proxies, seer_at, seers
+from sightline.model.ports import Record, Seer
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Directory, Visitor
+from sightline.seers.registry import LOCAL, NO_LOCAL, Named
+from sightline.settings import Settings
+
+_KEPT = 8  # for as many different settings
+_NO_ONE = Refusal(
+    "unavailable",
+    "no model that could look was found",
+    "start a vision model on this machine (for example `ollama pull qwen3-vl`), or name one: "
+    "`sightline vision-proxy model PROVIDER/MODEL`",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    settings: Settings
+    record: Record
+    found: Directory
+    dialler: Dialler
+
+
+_places: list[_Place] = []
+
+
+def _place(settings: Settings, record: Record) -> _Place | Refusal:
+    for each in _places:
+        if each.settings == settings and each.record is record:
+            return each
+    found = directory(settings)
+    if isinstance(found, Refusal):
+        return found
+    dialler = Dialler(proxies(settings.environment))
+    at_end(dialler.close)
+    _places[_KEPT - 1 :] = []
+    _places.insert(0, _Place(settings, record, found, dialler))
+    return _places[0]
+
+
+def named(settings: Settings, found: Directory, model: str) -> Named | Refusal | None:
+    """The model of a call, which must be a known one that sees; without any, that of the settings."""
+    own = named_seer(settings, found)
+    if not model:
+        return own
+    provider, _, name = model.partition("/")
+    if provider == LOCAL:
+        return NO_LOCAL
+    if not (provider and name):
+        return Refusal(
+            "invalid_input", f"VISION_NOT_SUPPORTED: {model!r:.80} names no provider", "write PROVIDER/MODEL"
+        )
+    if isinstance(own, Named) and provider in (own.provider, *(settings.named_seer or ())[:1]):
+        there = seer_at(settings, own.upstream, name, own.api_key)
+        return replace(there, wire=own.wire) if isinstance(there, Named) else there
+    if provider not in found.named:
+        known = ", ".join(sorted(found.named))
+        return Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
+    return seer_at(settings, found.named[provider], name)
+
+
+def receiver_of(settings: Settings, model: str) -> str:
+    """The provider that a call with this model would send images to; empty: none beyond this machine."""
+    found = directory(settings)
+    one = found if isinstance(found, Refusal) else named(settings, found, model)
+    if not isinstance(one, Named) or (one.upstream.on_loopback and one.receiver == one.provider):
+        return ""
+    return one.receiver
+
+
+async def lookers(settings: Settings, record: Record, model: str) -> tuple[Sequence[Seer | Refusal], Named | None]:
+    """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
+    place = _place(settings, record)
+    one = place if isinstance(place, Refusal) else named(settings, place.found, model)
+    if isinstance(place, Refusal) or isinstance(one, Refusal):
+        return [cast("Refusal", one)], None
+    asked = seers(settings, place.found, one, record, place.dialler)
+    nobody = Visitor(NOBODY, "openai_chat", record.scope_of(""))
+    return await asked.of(nobody, Profile(NOBODY.name, "openai_chat", "")) or [_NO_ONE], one
+
+
+os.register_at_fork(after_in_child=_places.clear)

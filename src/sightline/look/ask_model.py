@@ -1,0 +1,123 @@
+"""Who answers a question about a file, and what it can take: the call's model, the settings', or one found here."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sightline.dial import Dialler
+from sightline.look.ask_envelope import Unanswered
+from sightline.look.capable import supports_pdf, supports_video, supports_vision
+from sightline.look.loop import at_end
+from sightline.look.upstreams import directory
+from sightline.look.whole import local_servers, named_seer, proxies, registry
+from sightline.model.ports import Http, Record, Reply, Seer
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream
+from sightline.seers.loopback import found
+from sightline.seers.registry import Named, Registry
+from sightline.settings import Settings
+
+_NOBODY = Unanswered(
+    "VISION_NOT_SUPPORTED",
+    "no model is named, and none that sees was found on this machine (name one as PROVIDER/MODEL, or start a vision"
+    " model, for example `ollama pull qwen3-vl`)",
+)
+
+
+class Heard:
+    """A client that remembers the last answer: what a provider says of a file decides which no it is."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+        self.last: Reply | None = None
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
+    ) -> Reply | Refusal:
+        reply = await self._http.ask(method, url, headers, body, seconds)
+        self.last = None if isinstance(reply, Refusal) else reply
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    named: Named
+    registry: Registry
+    heard: Heard
+    vision: bool
+    pdf: bool
+    video: bool
+
+    @property
+    def upstream(self) -> Upstream:
+        return self.named.upstream
+
+    @property
+    def shown(self) -> str:
+        return f"{self.upstream.name}/{self.named.model}"
+
+    def seer(self) -> Seer | Unanswered:
+        """The provider itself, if it may and can be asked."""
+        made = self.registry.seer(self.named)
+        return Unanswered("VISION_NOT_SUPPORTED", str(made)) if isinstance(made, Refusal) else made
+
+
+async def chosen(settings: Settings, record: Record, model: str | None) -> Chosen | Unanswered:
+    known = directory(settings)
+    own = known if isinstance(known, Refusal) else named_seer(settings, known)
+    if isinstance(known, Refusal) or (isinstance(own, Refusal) and model is None):
+        return Unanswered("VISION_NOT_SUPPORTED", str(own))
+    if isinstance(own, Refusal):  # what the settings name is of no use, and nobody asks for it
+        own = None
+    heard = Heard(_dialler(_proxy_variables(settings.environment)))
+    reached = registry(settings, known, own, record, heard)
+    if model is None and own is None:
+        servers = local_servers(known) if settings.seer == "auto" else {}
+        here = next(iter(await found(heard, servers)), None)
+        if here is None:
+            return _NOBODY
+        local = replace(reached.providers[here.server], model=here.model)  # it says of itself that it sees
+        return Chosen(local, reached, heard, vision=True, pdf=False, video=False)
+    one = own if model is None else _asked_for(model, reached.providers)
+    if isinstance(one, Unanswered):
+        return one
+    assert one is not None
+    there = one.upstream
+    provider = there.name if there.name in settings.upstreams else there.preset or there.name
+    return Chosen(
+        one,
+        reached,
+        heard,
+        vision=supports_vision(one.model, provider, settings),
+        pdf=supports_pdf(one.model, provider, settings),
+        video=supports_video(one.model, provider, settings),
+    )
+
+
+def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
+    """A name without a provider is nobody's: several serve models of one name, and one of them gets the file."""
+    provider, _, name = model.partition("/")
+    if not name or provider not in reached:
+        known = ", ".join(sorted(reached))
+        return Unanswered(
+            "VISION_NOT_SUPPORTED", f"{model!r:.100} names no known provider (write one of {known}, /MODEL)"
+        )
+    return replace(reached[provider], model=name)
+
+
+def _proxy_variables(environment: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    return frozenset((name, value) for name, value in environment.items() if name.lower().endswith("_proxy"))
+
+
+@functools.cache
+def _dialler(variables: frozenset[tuple[str, str]]) -> Dialler:
+    """One for all calls under the same proxies: connections are kept and used again."""
+    made = Dialler(proxies(dict(variables)))
+    at_end(made.close)
+    return made
+
+
+os.register_at_fork(after_in_child=_dialler.cache_clear)

@@ -1,0 +1,55 @@
+"""Whether a model sees, reads PDFs or watches videos, as far as anybody has said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+import orjson
+
+from sightline.look.upstreams import completed
+from sightline.profiles.capabilities import KINDS, Kind, Said, takes
+from sightline.profiles.presets import PRESETS
+from sightline.settings import Settings, load
+
+_FILE = "profiles/capabilities.json"
+
+
+def supports_vision(model: str, provider: str = "", settings: Settings | None = None) -> bool:
+    """`model` may carry its provider, as PROVIDER/MODEL. One that nothing is known about does not see."""
+    return _takes("vision", model, provider, settings)
+
+
+def supports_pdf(model: str, provider: str = "", settings: Settings | None = None) -> bool:
+    return _takes("pdf", model, provider, settings)
+
+
+def supports_video(model: str, provider: str = "", settings: Settings | None = None) -> bool:
+    return _takes("video", model, provider, settings)
+
+
+def _takes(kind: Kind, model: str, provider: str, settings: Settings | None) -> bool:
+    known = settings or load()
+    own = known.upstreams
+    head, slash, rest = model.partition("/")
+    if not provider and slash and (head in PRESETS or head in own):
+        provider, model = head, rest
+    hosts = [provider, completed(own[provider]).preset] if provider in own else [provider]
+    return takes(kind, model, [host for host in hosts if host], said(known), table())
+
+
+def said(settings: Settings) -> Sequence[Said]:
+    """What the user's settings say of models, in their order."""
+    return [
+        Said(pattern, {kind: value for kind in KINDS if isinstance(value := held.get(kind), bool)})
+        for pattern, held in settings.models.items()
+    ]
+
+
+@cache
+def table() -> Mapping[str, str]:
+    """The kinds of each known id. Read when somebody first asks: it is longer than all the rest."""
+    held = orjson.loads((files("sightline") / _FILE).read_bytes())
+    models: Mapping[str, str] = held["models"]
+    return models

@@ -1,0 +1,62 @@
+"""A question to somebody who sees, and what was answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pybase64
+
+from sightline.model.image import Image
+from sightline.model.scene import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that goes to a model as it is: a PDF, or a video."""
+
+    mime: str
+    data: bytes = field(default=b"", repr=False)
+    url: str = ""  # instead of the bytes, where the provider opens it itself
+    name: str = ""
+
+    @property
+    def base64(self) -> str:
+        return pybase64.b64encode_as_string(self.data)
+
+    @property
+    def address(self) -> str:
+        """Where it is: its own address, or one that holds its bytes."""
+        return self.url or f"data:{self.mime};base64,{self.base64}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    words: str
+    images: tuple[Image, ...] = ()  # in the order in which the words speak of them
+    instructions: str = ""
+    documents: tuple[Document, ...] = ()
+    schema: Json = None  # the answer is asked for as JSON of this shape
+    longest: int | None = None  # tokens of the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, as the provider counted them; None: it did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        def both(a: int | None, b: int | None) -> int | None:
+            return None if a is None and b is None else (a or 0) + (b or 0)
+
+        return Usage(both(self.input, other.input), both(self.output, other.output), both(self.cached, other.cached))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+    usage: Usage = Usage()
+    seer: str = ""  # provider/model, as it was asked
+    cut: bool = False  # it ran into the longest answer allowed, and ends there

@@ -1,0 +1,87 @@
+"""Boxes and their names drawn on an image, so that a person sees what an answer points at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.bitmap import decode, within_bounds
+
+if TYPE_CHECKING:
+    from pyvips import Image as Bitmap
+
+RGB = tuple[int, int, int]
+COLOURS: tuple[RGB, ...] = (
+    (214, 24, 31), (24, 61, 212), (0, 140, 58), (214, 110, 0), (118, 32, 150), (0, 128, 140), (190, 20, 120),
+)  # fmt: skip
+_WHITE: RGB = (255, 255, 255)
+_MOST_LETTERS = 60
+
+
+def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """A PNG of the image with every box of `boxes` on it: x1, y1, x2, y2 and a label. A point is a small box."""
+    picture = within_bounds(data)
+    image = picture if isinstance(picture, Refusal) else decode(data, picture)
+    if isinstance(image, Refusal):
+        return image
+    paper = _paper(image)
+    thick = max(2, round(max(paper.width, paper.height) / 500))
+    for number, (*box, label) in enumerate(arguments["boxes"]):
+        colour = COLOURS[number % len(COLOURS)]
+        left, top, right, bottom = _within(box, paper, thick)
+        paper = _framed(paper, (left, top, right, bottom), thick, colour)
+        paper = _named(paper, label, (left, top, bottom), thick, colour)
+    return {"width": paper.width, "height": paper.height}, paper.pngsave_buffer(compression=6, keep="none")
+
+
+def _paper(image: Bitmap) -> Bitmap:
+    """Three bands, nothing transparent: what is drawn is seen."""
+    flat = image.flatten(background=[255] * (image.bands - 1)) if image.hasalpha() else image
+    return flat.colourspace("srgb").cast("uchar").copy_memory()
+
+
+def _within(box: Sequence[int], paper: Bitmap, thick: int) -> tuple[int, int, int, int]:
+    """The box on the paper, large enough to be seen."""
+    x1, y1, x2, y2 = box
+    if x2 - x1 < 4 * thick:
+        middle = (x1 + x2) // 2
+        x1, x2 = middle - 2 * thick, middle + 2 * thick
+    if y2 - y1 < 4 * thick:
+        middle = (y1 + y2) // 2
+        y1, y2 = middle - 2 * thick, middle + 2 * thick
+    return max(0, x1), max(0, y1), min(paper.width, x2), min(paper.height, y2)
+
+
+def _framed(paper: Bitmap, box: tuple[int, int, int, int], thick: int, colour: RGB) -> Bitmap:
+    left, top, right, bottom = box
+    ink = list(colour)
+    for x, y, width, height in (
+        (left, top, right - left, thick),
+        (left, bottom - thick, right - left, thick),
+        (left, top, thick, bottom - top),
+        (right - thick, top, thick, bottom - top),
+    ):
+        paper = paper.draw_rect(ink, x, y, max(1, width), max(1, height), fill=True)
+    return paper
+
+
+def _named(paper: Bitmap, label: str, place: tuple[int, int, int], thick: int, colour: RGB) -> Bitmap:
+    """The label on a strip of the box's colour: above the box, or below it where there is no room above."""
+    import pyvips
+
+    words = label if len(label) <= _MOST_LETTERS else label[: _MOST_LETTERS - 1] + "…"
+    if not words.strip():
+        return paper
+    try:
+        mask = pyvips.Image.text(escape(words), font="sans bold", dpi=36 + 18 * thick)
+    except pyvips.Error:  # without a font, the box alone has to do
+        return paper
+    pad = 2 * thick
+    strip = mask.embed(pad, pad, mask.width + 2 * pad, mask.height + 2 * pad)
+    left, top, bottom = place
+    y = top - strip.height if top >= strip.height else min(bottom, paper.height - strip.height)
+    x = min(left, max(0, paper.width - strip.width))
+    drawn = strip.ifthenelse(list(_WHITE), list(colour), blend=True).cast("uchar").copy(interpretation="srgb")
+    return paper.insert(drawn, max(0, x), max(0, y)).copy_memory()

@@ -1,0 +1,130 @@
+"""Vision models by `provider/model`: how each provider is asked, and what stands in the way of asking it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sightline.model.ports import Http, Seer
+from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream, joined
+from sightline.profiles.lookup import profile
+from sightline.seers import gemini, ollama
+from sightline.seers.asking import WireSeer
+from sightline.seers.chat import ChatSeer
+from sightline.seers.loopback import is_elsewhere
+from sightline.seers.messages import MessagesSeer
+from sightline.seers.responses import ResponsesSeer
+
+SeerWire = WireName | Literal["ollama"]
+Consented = Callable[[str], bool]
+
+LOCAL = "local"
+"""The provider whose models are Sightline's own, and look without anything leaving the machine."""
+
+_KINDS: Mapping[SeerWire, tuple[type[WireSeer], Callable[[str], str]]] = {
+    "anthropic": (MessagesSeer, lambda model: "/v1/messages"),
+    "openai_chat": (ChatSeer, lambda model: "/v1/chat/completions"),
+    "openai_responses": (ResponsesSeer, lambda model: "/v1/responses"),
+    "gemini": (gemini.GeminiSeer, gemini.path),
+    "ollama": (ollama.OllamaSeer, lambda model: ollama.PATH),
+}
+# Where a provider's own wire can do more than Chat Completions, which all others are asked on.
+_OWN: Mapping[str, SeerWire] = {
+    "anthropic": "anthropic",
+    "openai": "openai_responses",
+    "chatgpt": "openai_responses",
+    "gemini": "gemini",
+    "ollama": "ollama",
+    "ollama-cloud": "ollama",
+}
+_USUAL: tuple[WireName, ...] = ("openai_chat", "anthropic", "openai_responses", "gemini")
+# They know JSON as a wish, but refuse a request that says which.
+_UNSHAPED = frozenset({"deepseek", "zai", "zai-coding", "moonshot", "kimi-coding", "minimax"})
+_CLOUD = "ollama-cloud"
+NO_LOCAL = Refusal(
+    "unavailable",
+    "there is no model of Sightline's own here that could look",
+    "name one as PROVIDER/MODEL, or start a vision model in Ollama",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A vision model that somebody names; without a model, the provider that it would be asked of."""
+
+    provider: str  # as consent is given to it
+    model: str
+    upstream: Upstream
+    wire: SeerWire = "openai_chat"
+    api_key: str = field(default="", repr=False)
+
+    @property
+    def receiver(self) -> str:
+        """Who gets the image: a server of this machine may pass it on."""
+        return _CLOUD if self.upstream.on_loopback and is_elsewhere(self.model) else self.provider
+
+
+class Registry:
+    """Finds a seer by its name; a refusal says why it cannot be asked."""
+
+    def __init__(self, http: Http, consented: Consented, providers: Mapping[str, Named] | None = None) -> None:
+        self._http = http
+        self._consented = consented
+        self.providers = dict(providers or {})
+
+    def named(self, provider: str, model: str) -> Seer | Refusal:
+        if provider == LOCAL:
+            return NO_LOCAL
+        known = ", ".join(sorted({*self.providers, LOCAL}))
+        if not provider or not model:
+            what = f"{model or provider!r} does not name a provider and a model"
+            return Refusal("unavailable", what, f"write PROVIDER/MODEL; the providers are {known}")
+        if provider not in self.providers:
+            return Refusal("unavailable", f"{provider!r} is no provider that is known here", f"known are {known}")
+        return self.seer(replace(self.providers[provider], model=model))
+
+    def seer(self, named: Named) -> Seer | Refusal:
+        for hindrance in self.hindrances(named):
+            return hindrance
+        api = api_of(named.wire)
+        headers = dict([named.upstream.credential(api, named.api_key)]) if named.api_key else {}
+        return seer(self._http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
+
+    def hindrances(self, named: Named) -> list[Refusal]:
+        """All that stands in the way of asking, the user's consent first."""
+        name, receiver = f"{named.provider}/{named.model or 'MODEL'}", named.receiver
+        here = named.upstream.on_loopback
+        found = []
+        if (not here or receiver != named.provider) and not self._consented(receiver):
+            what = f"{name} may look at it only when the user agrees that images are sent to {receiver}"
+            found.append(Refusal("no_consent", what, f"the user runs: sightline consent yes {receiver}"))
+        if not named.api_key and not here:
+            variable = next(iter(named.upstream.key_variables), "its key variable")
+            found.append(Refusal("unavailable", f"there is no key for {name}", f"the user sets {variable}"))
+        return found
+
+
+def seer(http: Http, name: str, model: str, upstream: Upstream, wire: SeerWire, headers: Mapping[str, str]) -> Seer:
+    """A model of an upstream, asked on one of its wires."""
+    kind, path = _KINDS[wire]
+    api = api_of(wire)
+    base = upstream.base(api)
+    url = joined(base.rstrip("/").removesuffix("/v1") if wire == "ollama" else base, path(model))
+    made = kind(name, model, url, profile(upstream.preset, api, model).limits, http, headers)
+    return replace(made, shapes=False) if isinstance(made, ChatSeer) and upstream.preset in _UNSHAPED else made
+
+
+def wire_of(upstream: Upstream) -> SeerWire:
+    """How the models of an upstream are asked to look."""
+    own = _OWN.get(upstream.preset)
+    if own is not None and api_of(own) in upstream.bases:
+        return own
+    return next((wire for wire in _USUAL if wire in upstream.bases), "openai_chat")
+
+
+def api_of(wire: SeerWire) -> WireName:
+    """The kind of address below which a wire is found: Ollama's own is beside its OpenAI-compatible one."""
+    return "openai_chat" if wire == "ollama" else wire

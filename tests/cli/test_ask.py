@@ -1,0 +1,114 @@
+"""`sightline ask`, `video` and `usage`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import assert_refused, sightline
+from tests.look.answering import MP4, Model, saying, settle
+from tests.look.bad import PNG
+from tests.requirements import requirement
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "shot.png").write_bytes(PNG)
+    (tmp_path / "demo.mp4").write_bytes(MP4)
+    (tmp_path / "schema.json").write_text('{"type": "object", "required": ["a"]}')
+    (tmp_path / "broken.json").write_text("{")
+    return tmp_path
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    with saying('{"a": "a small flag"}') as there:
+        settle(monkeypatch, there)
+        yield there
+
+
+@requirement("ask.command")
+def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
+    ended = sightline("ask", "shot.png", "what is it?", folder=folder)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.json["text"] == '{"a": "a small flag"}'
+    assert ended.out.count("\n") == 1
+    words = ("ask", str(folder / "shot.png"), "what?", "--schema", "schema.json", "--model", "here/watcher", "--json")
+    shaped = sightline(*words, "--fit", "never", folder=folder).json
+    assert (shaped["parsed"], shaped["model"]) == ({"a": "a small flag"}, "watcher")
+
+
+@requirement("ask.command")
+@pytest.mark.parametrize(
+    ("words", "prefix"),
+    [
+        (["ask", "absent.png", "what?"], "FILE_NOT_FOUND"),
+        (["ask", "schema.json", "what?"], "UNSUPPORTED_FILE_TYPE"),
+        (["ask", "http://example.com/a.png", "what?"], "URL_BLOCKED"),
+        (["ask", "shot.png", ""], "INVALID_INPUT"),
+        (["ask", "shot.png", "what?", "--model", "eye"], "VISION_NOT_SUPPORTED"),
+        (["ask", "shot.png", "what?", "--schema", "list.json"], "INVALID_INPUT"),
+        (["video", "demo.mp4"], "VIDEO_NOT_SUPPORTED"),
+        (["video", "demo.mp4", "--model", "here/watcher", "--method", "frames"], "VIDEO_NOT_SUPPORTED"),
+    ],
+)
+def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: list[str], prefix: str) -> None:
+    (folder / "list.json").write_text('{"type": "array"}')
+    ended = sightline(*words, folder=folder)
+    assert ended.code == 1
+    assert ended.json["ok"] is False
+    assert ended.json["error"].startswith(f"{prefix}: ")
+    assert ended.err.startswith(f"sightline: {prefix}: ")
+    assert ended.err.count("\n") == 1
+
+
+@requirement("ask.command")
+def test_a_schema_that_cannot_be_read(folder: Path, model: Model) -> None:
+    assert_refused(sightline("ask", "shot.png", "what?", "--schema", "absent.json", folder=folder), "absent.json")
+    assert_refused(sightline("ask", "shot.png", "what?", "--schema", "broken.json", folder=folder), "no JSON")
+
+
+@requirement("ask.command")
+@pytest.mark.parametrize("words", [["ask"], ["ask", "a.png"], ["ask", "a.png", "b", "--fit", "x"], ["video"]])
+def test_wrong_usage(words: list[str]) -> None:
+    assert sightline(*words).code == 2
+
+
+@requirement("ask.command")
+def test_video_prints_the_envelope(folder: Path, model: Model) -> None:
+    ended = sightline("video", "demo.mp4", "--model", "here/watcher", folder=folder)
+    assert (ended.code, ended.json["model"], ended.json["text"]) == (0, "watcher", '{"a": "a small flag"}')
+    assert model.parts("text")[0]["text"] == "Describe this video in detail."
+    sightline("video", "demo.mp4", "errors?", "--model", "here/watcher", "--method", "native", folder=folder)
+    assert model.parts("text")[0]["text"] == "errors?"
+
+
+@requirement("ask.usage")
+def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
+    assert sightline("usage").out == "nobody was asked yet\n"
+    for _ in range(2):
+        assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
+    ended = sightline("usage", "--json")
+    assert ended.code == 0
+    (row,) = ended.json["days"]
+    figures = {"calls": 2, "input_tokens": 2574, "output_tokens": 96, "cost_usd": None, "unpriced": 2}
+    assert {name: row[name] for name in figures} == figures
+    assert row["seer"].endswith("/eye")
+    assert ended.json["total"] == figures
+    lines = sightline("usage").out.splitlines()
+    assert [line.split()[0] for line in lines] == [row["day"], "in"]
+    assert all("2 calls, 2,574 tokens in, 96 out, price unknown" in line for line in lines)
+    assert sightline("forget", "--all").code == 0
+    assert sightline("usage", "--json").json["days"] == []
+
+
+@requirement("ask.usage")
+def test_usage_says_what_stands_in_its_way(home: Path) -> None:
+    (home / "record").mkdir()
+    (home / "record" / "record.sqlite").write_bytes(b"no database at all" * 100)
+    ended = sightline("usage", "--json")
+    assert ended.code == 1
+    assert json.loads(ended.out)["ok"] is False

@@ -1,0 +1,166 @@
+"""`sightline describe` and `redescribe`, as a person types them, against a provider on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.cli.command import COMMAND, assert_refused, environment, sightline
+from tests.engine.parts import picture
+from tests.look.eyes import eyes, named, sent
+from tests.requirements import requirement
+
+IMAGE = picture(1, (640, 480))
+SHA = hashlib.sha256(IMAGE).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "shot.png").write_bytes(IMAGE)
+    (tmp_path / "other.png").write_bytes(picture(2, (300, 200)))
+    return tmp_path
+
+
+@requirement("cli.describe", "FR-3.5", "FR-3.6")
+def test_a_description_is_printed_with_who_looked(folder: Path) -> None:
+    with eyes("A red square.\x1b[31m\nSecond line.") as provider:
+        ended = sightline("describe", "shot.png", env=named(provider), folder=folder)
+    assert (ended.code, ended.err) == (0, "")
+    first, *rest = ended.out.splitlines()
+    assert first == f"[Vision Proxy] shot.png by {provider.url.removeprefix('http://')}/eye-1"
+    assert rest[:2] == ["A red square.?[31m", "Second line."]
+    assert re.fullmatch(r"\[Vision Proxy\] [\d,]+ tokens in, [\d,]+ tokens out", rest[2])
+    listed = sightline("vision-proxy", "list", folder=folder)
+    assert listed.out == f"[Vision Proxy] sha256:{SHA} {provider.url.removeprefix('http://')}/eye-1: described\n"
+
+
+@requirement("cli.describe", "cli.describe.json")
+def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
+    with eyes('{"bbox_2d": [0, 0, 500, 500], "label": "half"}') as provider:
+        env = named(provider, "qwen3-vl-8b")
+        ended = sightline(
+            *("describe", "shot.png", "--question", "Where?", "--crop", "0:r=right", "--json"), env=env, folder=folder
+        )
+    assert (ended.code, ended.err) == (0, "")
+    found = ended.json
+    assert list(found) == [
+        *("images", "question", "seer", "text", "fence", "boxes", "usage", "cost_usd", "cached"),
+    ]
+    assert found["images"] == [f"sha256:{SHA}#crop:320,0,320,480"]
+    assert found["boxes"] == [{"image": 0, "label": "half", "box": [320, 0, 480, 240]}]
+    assert (found["question"], found["cost_usd"], found["cached"]) == ("Where?", None, False)
+    assert found["fence"].startswith("<vision_proxy_analysis\n")
+    assert found["fence"].endswith("</vision_proxy_boxes>")
+    assert set(found["usage"]) == {"input", "output", "cached"}
+
+
+@requirement("cli.overlay")
+def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
+    with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
+        env = named(provider, "qwen3-vl-8b")
+        words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
+        ended = sightline(*words, env=env, folder=folder)
+        assert (ended.code, ended.err) == (0, "")
+        assert "[Vision Proxy] middle at [160, 120, 480, 360]\n[Vision Proxy] drawn to where.png\n" in ended.out
+        with Image.open(folder / "where.png") as made:
+            assert made.size == (640, 480)
+            assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
+        assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already")
+        two = sightline("describe", "shot.png", "other.png", "--overlay", "x.png", env=env, folder=folder)
+        assert_refused(two, "--overlay draws on one image")
+        assert len(provider.exchanges) == 1, "who refuses afterwards has paid for nothing"
+
+
+@requirement("FR-3.2", "FR-2.2")
+def test_several_images_are_one_joint_look(folder: Path) -> None:
+    with eyes("both") as provider:
+        ended = sightline("describe", "shot.png", "other.png", "--json", env=named(provider), folder=folder)
+        assert ended.json["fence"].startswith("<vision_proxy_joint_description\n")
+        told, _, images = sent(provider)
+    assert (len(provider.exchanges), len(images)) == (1, 2)
+    assert told.startswith("You are analysing 2 images")
+
+
+@requirement("FR-3.3", "FR-3.2.save")
+def test_redescribe_looks_anew_and_what_it_says_stays(folder: Path) -> None:
+    with eyes("first", "second") as provider:
+        env = named(provider)
+        for words, text, cached in (
+            (("redescribe", "shot.png"), "first", False),
+            (("describe", "shot.png"), "first", True),
+            (("redescribe", f"sha256:{SHA[:12]}"), "second", False),
+            (("describe", f"sha256:{SHA}"), "second", True),
+        ):
+            found = sightline(*words, "--json", env=env, folder=folder).json
+            assert (found["text"], found["cached"]) == (text, cached)
+        refused: tuple[tuple[str, ...], ...] = (
+            ("describe", "shot.png", "--save", "--question", "What?"),
+            ("describe", "shot.png", "--save", "--crop", "0:r=top"),
+            ("describe", "shot.png", "other.png", "--save"),
+            ("redescribe", f"sha256:{SHA}#crop:0,0,5,5"),
+        )
+        for typed_words in refused:
+            assert_refused(sightline(*typed_words, env=env, folder=folder), "whole image")
+        assert len(provider.exchanges) == 2
+
+
+@requirement("cli.one_line", "mode.off.commands")
+def test_a_no_is_one_line_with_what_to_do(folder: Path) -> None:
+    with eyes("words") as provider:
+        env = named(provider)
+        for words, said in (
+            (("describe", "absent.png"), "there is no such file"),
+            (("describe", "shot.png", "--crop", "1:r=top"), "there is no image 1 to crop"),
+            (("describe", "shot.png", "--crop", "0:r=top n=0,0,1,1"), "more than one form"),
+            (("describe", "shot.png", "--question", ""), "empty"),
+            (("describe", "shot.png", "--question", "q" * 4001), "4,001 characters"),
+            (("describe", "shot.png", "--model", "eye"), "provider and a model"),
+        ):
+            assert_refused(sightline(*words, env=env, folder=folder), said)
+        off = {**env, "SIGHTLINE_MODE": "off"}
+        for verb in ("describe", "redescribe"):
+            assert_refused(sightline(verb, "shot.png", env=off, folder=folder), "looking is switched off")
+        assert provider.exchanges == []
+    refusal = sightline("describe", "absent.png", "--json", env=named(provider), folder=folder)
+    assert (refusal.code, refusal.json["reason"]) == (1, "not_found")
+
+
+def typed(words: list[str], answer: bytes, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    """A command on a terminal of its own, whose questions get this answer."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave, env=environment(**env), cwd=folder, close_fds=True
+    )
+    os.close(slave)
+    os.write(master, answer)
+    heard = b""
+    try:
+        while piece := os.read(master, 4096):
+            heard += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(master)
+    return process.wait(60), heard.decode()
+
+
+@requirement("FR-3.4", "cli.progress")
+def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Path) -> None:
+    env = {**named("http://eyes.invalid:9"), "SIGHTLINE_API_KEY": "k"}
+    code, heard = typed(["describe", "shot.png"], b"n\n", env, folder)
+    assert code == 1
+    assert "looking at 1 image …" in heard
+    question = "images, crops, pages and frames may be sent to eyes.invalid:9 to be looked at: is that all right? [y/N]"
+    assert f"[Vision Proxy] {question}" in heard
+    assert "sightline consent yes eyes.invalid:9" in heard
+    assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}
+    code, heard = typed(["describe", "shot.png"], b"y\n", env, folder)
+    assert (code, "could not be reached" in heard) == (1, True)
+    assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"eyes.invalid:9": True}

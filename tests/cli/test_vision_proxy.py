@@ -1,0 +1,120 @@
+"""`sightline vision-proxy`: the commands of a chat, from a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.cli.memory import opened
+from sightline.settings import load
+from tests.cli.command import assert_refused, sightline
+from tests.engine.parts import picture
+from tests.look.eyes import eyes, named, sent
+from tests.requirements import requirement
+
+
+@requirement("FR-1.7")
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (["mode", "always"], "mode", "always"),
+        (["off"], "mode", "off"),
+        (["tool", "off"], "tool", "off"),
+        (["context", "off"], "includeContext", False),
+        (["max-images-per-call", "20"], "maxImagesPerCall", 20),
+        (["max-batch", "1"], "maxBatch", 1),
+        (["cache-size", "0"], "cacheSize", 0),
+        (["model", "openai/gpt-5.4"], "modelId", "gpt-5.4"),
+    ],
+)
+def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object) -> None:
+    ended = sightline("vision-proxy", *words)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("[Vision Proxy] ")
+    assert load().values[key] == value
+
+
+@requirement("FR-1.7", "command.errors")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["max-images-per-call", "0"],
+        ["max-images-per-call", "21"],
+        ["max-batch", "11"],
+        ["cache-size", "501"],
+        ["mode", "sometimes"],
+        ["dance"],
+        ["describe"],
+        ["grounding-models", "add", "my/model", "--format", "none_such"],
+    ],
+)
+def test_what_is_out_of_range_or_unknown_is_refused_and_nothing_is_written(words: list[str], home: Path) -> None:
+    assert_refused(sightline("vision-proxy", *words))
+    assert not (home / "vision-proxy.json").exists()
+
+
+@requirement("FR-1.7")
+def test_what_the_environment_fixes_is_not_changed(home: Path) -> None:
+    env = {"PI_VISION_PROXY_CACHE_SIZE": "7", "PI_VISION_PROXY_MODEL": "openai/gpt-5.4"}
+    ended = sightline("vision-proxy", "cache-size", "9", env=env)
+    assert_refused(ended, "fixed by the environment", "unset PI_VISION_PROXY_CACHE_SIZE")
+    assert_refused(sightline("vision-proxy", "model", "zai/glm-5v", env=env), "unset PI_VISION_PROXY_MODEL")
+    assert not (home / "vision-proxy.json").exists()
+    assert "cache-size: 7 (environment PI_VISION_PROXY_CACHE_SIZE)" in sightline("vision-proxy", env=env).out
+
+
+@requirement("FR-4.1.2", "FR-4.1.1.excluded", "FR-4.7")
+def test_grounding_models_are_added_removed_listed_and_reset() -> None:
+    def held() -> Any:
+        return load().values["groundingModels"]
+
+    known = sightline("vision-proxy", "grounding-models", "add", "ollama/qwen3-vl:8b")
+    assert (known.code, known.err) == (0, "")
+    unknown = sightline("vision-proxy", "grounding-models", "add", "my/own-model")
+    assert (unknown.code, "qwen_pixels is assumed" in unknown.err) == (0, True)
+    chosen = sightline("vision-proxy", "grounding-models", "add", "my/other", "--format", "molmo_points")
+    assert (chosen.code, chosen.err) == (0, "")
+    assert held() == {
+        "ollama/qwen3-vl:8b": {"format": "qwen_normalized_1000"},
+        "my/own-model": {"format": "qwen_pixels"},
+        "my/other": {"format": "molmo_points"},
+    }
+    for model in ("anthropic/claude-opus-5", "openai/gpt-5", "meta/llama-4-vision"):
+        no = sightline("vision-proxy", "grounding-models", "add", model, "--format", "qwen_pixels")
+        assert_refused(no, "unreliable", "--yes")
+    assert sightline("vision-proxy", "grounding-models", "add", "openai/gpt-5", "--yes").code == 0
+    assert "my/other: molmo_points (your entry)" in sightline("vision-proxy", "grounding-models", "list").out
+    sightline("vision-proxy", "grounding-models", "remove", "my/other")
+    assert "my/other" not in held()
+    assert sightline("vision-proxy", "grounding-models", "reset").code == 0
+    assert held() == {}
+
+
+@requirement("mode.off.commands", "FR-3.6")
+def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"{number}.png").write_bytes(picture(number))
+    with eyes("words") as provider:
+        env = named(provider)
+        words = ("describe", "1.png", "2.png", "--crop", "0:r=top", "1:r=left", "--question", "What is 'it'?")
+        ended = sightline("vision-proxy", *words, env=env, folder=tmp_path)
+        assert (ended.code, ended.err) == (0, "")
+        assert "Image 1: 320x120 pixels (1.png)\nImage 2: 160x240 pixels (2.png)\n\nWhat is 'it'?" in sent(provider)[1]
+        off = {**env, "SIGHTLINE_MODE": "off"}
+        assert_refused(sightline("vision-proxy", "describe", "1.png", env=off, folder=tmp_path), "switched off")
+        assert sightline("vision-proxy", "status", env=off).code == 0
+        assert sightline("vision-proxy", "consent", "yes", "openai", env=off).code == 0
+    assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"openai": True}
+    with opened(load()) as record:
+        noted = [entry.about.get("command") for entry in record.entries("vision_proxy.command")]
+    assert noted == [None, "status", "consent yes openai"], "the first is a joint look, and says itself what it was"
+
+
+def test_status_says_who_looks_and_whether_the_user_has_agreed() -> None:
+    env = {"SIGHTLINE_MODEL": "openai/gpt-5.4"}
+    lines = sightline("vision-proxy", env=env).out.splitlines()
+    assert lines[:2] == ["[Vision Proxy] looks: openai/gpt-5.4", "[Vision Proxy] consent: openai no"]
+    assert sightline("vision-proxy", "list").out == "[Vision Proxy] no image was asked about yet\n"

@@ -1,0 +1,267 @@
+"""The grammar of /vision-proxy: every verb, every malformed form, and back to text."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.commands import NAME, USAGE, is_command, parse, parse_words, render, shell, usage
+from sightline.commands.values import (
+    SETTINGS,
+    Change,
+    Command,
+    Consent,
+    Describe,
+    GroundingModels,
+    ListImages,
+    Redescribe,
+    Status,
+    UseModel,
+)
+from sightline.grounding.formats import FORMATS
+from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region
+from sightline.model.refusal import Refusal
+from tests.requirements import requirement
+
+GOOD: dict[str, Command] = {
+    "": Status(),
+    "status": Status(),
+    "list": ListImages(),
+    "describe a.png": Describe(("a.png",)),
+    "describe sha256:abcdef012345 b.png": Describe(("sha256:abcdef012345", "b.png")),
+    'describe a.png --question "what is \\"this\\"?"': Describe(("a.png",), 'what is "this"?'),
+    "describe a.png --question='what\\now?'": Describe(("a.png",), "what\\now?"),
+    "describe a.png --question “what is this?”": Describe(("a.png",), "what is this?"),
+    'describe "my shot.png" it\'s.png my\\ other.png': Describe(("my shot.png", "it's.png", "my other.png")),
+    "describe C:\\shots\\a.png": Describe(("C:\\shots\\a.png",)),
+    "describe '\\\\host\\a.png'": Describe(("\\\\host\\a.png",)),
+    'describe "\\\\host\\a.png"': Describe(("\\host\\a.png",)),
+    "describe -- --odd.png": Describe(("--odd.png",)),
+    "describe --save -- --odd.png": Describe(("--odd.png",), save=True),
+    "consent -- yes --odd": Consent("yes", "--odd"),
+    "describe a.png --crop 0:r=top-right": Describe(("a.png",), crops=((0, Region("top-right")),)),
+    "describe a.png --crop 0:n=0.5,0.5,0.4,0.4": Describe(("a.png",), crops=((0, Normalized(0.5, 0.5, 0.4, 0.4)),)),
+    "describe a.png --crop=0:p=1840,120,840,360": Describe(("a.png",), crops=((0, Pixels(1840, 120, 840, 360)),)),
+    "describe a b --crop 1:r=top --crop 0:r=left": Describe(
+        ("a", "b"), crops=((1, Region("top")), (0, Region("left")))
+    ),
+    "describe --crop 1:r=top 0:r=left a b": Describe(("a", "b"), crops=((1, Region("top")), (0, Region("left")))),
+    "describe a.png --save --model openrouter/qwen/qwen3-vl": Describe(
+        ("a.png",), model="openrouter/qwen/qwen3-vl", save=True
+    ),
+    "redescribe a.png": Redescribe("a.png"),
+    "redescribe --model google/gemini-3-pro a.png": Redescribe("a.png", "google/gemini-3-pro"),
+    "consent": Consent(),
+    "consent list": Consent(),
+    "consent yes": Consent("yes"),
+    "consent no openai": Consent("no", "openai"),
+    "model google/gemini-3-pro": UseModel("google/gemini-3-pro"),
+    "mode always": Change("mode", "always"),
+    "fallback": Change("mode", "fallback"),
+    "always": Change("mode", "always"),
+    "off": Change("mode", "off"),
+    "context off": Change("includeContext", False),
+    "tool on": Change("tool", "on"),
+    "tool auto": Change("tool", "auto"),
+    "max-images-per-call 20": Change("maxImagesPerCall", 20),
+    "max-batch 1": Change("maxBatch", 1),
+    "cache-size 0": Change("cacheSize", 0),
+    "grounding-models list": GroundingModels("list"),
+    "grounding-models reset": GroundingModels("reset"),
+    "grounding-models add a/b": GroundingModels("add", "a/b"),
+    "grounding-models add a/b --format unit_xyxy --yes": GroundingModels("add", "a/b", "unit_xyxy", yes=True),
+    "grounding-models remove a/b": GroundingModels("remove", "a/b"),
+}
+
+
+@requirement("FR-3.1", "command.words")
+@pytest.mark.parametrize(("typed", "expected"), GOOD.items())
+def test_a_command_is_understood(typed: str, expected: Command) -> None:
+    assert parse(f"{NAME} {typed}") == expected
+    assert parse(render(expected)) == expected
+    assert parse(f"\n {NAME}\n{typed.replace(' --', chr(10) + '--')} \n") == expected
+
+
+BAD = {
+    "dance": "there is no command 'dance'",
+    "descirbe a.png": "there is no command 'descirbe'",
+    "describe": "describe needs an image",
+    "describe ''": "describe needs an image",
+    'describe "a.png': 'the quote " is not closed',
+    "describe 'a.png": "the quote ' is not closed",
+    'describe "a.png"b': "there is no space after",
+    "describe a.png --shout": "describe has no option '--shout'",
+    "describe a.png --format qwen_pixels": "describe has no option '--format'",
+    "describe a.png --question": "--question needs a value",
+    "describe a.png --question --save": "--question needs a value",
+    "describe a.png --question '  '": "the question is empty",
+    "describe a.png --question a --question b": "--question is given twice",
+    "describe a.png --save=yes": "--save takes no value",
+    "describe a.png --save --save": "--save is given twice",
+    "describe a.png b.png --save": "--save is only for one whole image",
+    "describe a.png --question why --save": "--save is only for one whole image",
+    "describe a.png --crop 0:r=top --save": "--save is only for one whole image",
+    "describe sha256:abcdef012345#crop:1,2,3,4 --save": "--save is only for one whole image",
+    "describe a.png --model gemini": "'gemini' is not a provider and a model",
+    "describe a.png --model google/": "'google/' is not a provider and a model",
+    "describe a.png --crop": "--crop needs a value",
+    "describe a.png --crop r=top": "the crop 'r=top' does not begin with the number of an image",
+    "describe a.png --crop x:r=top": "the crop 'x:r=top' does not begin with the number of an image",
+    "describe a.png --crop 0:r=top,n=0,0,1,1": "the crop '0:r=top,n=0,0,1,1' has more than one form",
+    "describe a.png --crop 0:r=top n=0,0,1,1": "the crop '0:r=top n=0,0,1,1' has more than one form",
+    "describe a.png --crop '0:r=top | p=0,0,1,1'": "the crop '0:r=top | p=0,0,1,1' has more than one form",
+    "describe a.png --crop 0:": "the crop '0:' is none",
+    "describe a.png --crop 0:q=1,2,3,4": "the crop '0:q=1,2,3,4' is none",
+    "describe a.png --crop 0:r=middle": "the crop '0:r=middle' is none: there is no region 'middle'",
+    "describe a.png --crop 0:p=1,2,3": "the crop '0:p=1,2,3' is none: 'p=1,2,3' does not hold four numbers",
+    "describe a.png --crop 0:p=1,2,3,nan": "the crop '0:p=1,2,3,nan' does not hold four numbers",
+    "describe a.png --crop 1:r=top": "there is no image 1 to crop",
+    "describe a.png --crop 0:r=top 0:r=left": "image 0 has two crops",
+    "redescribe": "redescribe takes one image, not 0",
+    "redescribe a b": "redescribe takes one image, not 2",
+    "redescribe sha256:abcdef012345#crop:1,2,3,4": "redescribe is only for a whole image",
+    "redescribe a --question b": "redescribe has no option '--question'",
+    "redescribe a --model b": "'b' is not a provider and a model",
+    "consent maybe": "consent does not know 'maybe'",
+    "consent list openai": "consent does not know 'list openai'",
+    "consent yes a b": "consent does not know 'yes a b'",
+    "model": "model takes one name, not 0",
+    "model gemini": "'gemini' is not a provider and a model",
+    "mode": "mode takes one value, not 0",
+    "mode sometimes": "mode cannot be 'sometimes'",
+    "off now": "mode takes one value, not 2",
+    "context maybe": "context cannot be 'maybe'",
+    "tool maybe": "tool cannot be 'maybe'",
+    "max-images-per-call 0": "max-images-per-call cannot be '0'",
+    "max-images-per-call 21": "max-images-per-call cannot be '21'",
+    "max-batch 11": "max-batch cannot be '11'",
+    "max-batch two": "max-batch cannot be 'two'",
+    "cache-size 501": "cache-size cannot be '501'",
+    "cache-size -1": "cache-size cannot be '-1'",
+    "grounding-models": "grounding-models needs to know what to do",
+    "grounding-models praise": "grounding-models does not know 'praise'",
+    "grounding-models list all": "list takes nothing more",
+    "grounding-models reset --yes": "reset takes no options",
+    "grounding-models add": "add takes one model, not 0",
+    "grounding-models add a/b c/d": "add takes one model, not 2",
+    "grounding-models add b": "'b' is not a provider and a model",
+    "grounding-models add a/b --format runes": "there is no format 'runes'",
+    "grounding-models remove": "remove takes one model, not 0",
+    "grounding-models remove a/b --format unit_xyxy": "remove takes no options",
+    "list all": "list takes nothing more",
+    "status --json": "status has no option '--json'",
+}
+
+
+@requirement("FR-3.1", "command.errors")
+@pytest.mark.parametrize(("typed", "what"), BAD.items())
+def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str, what: str) -> None:
+    refusal = parse(f"{NAME} {typed}")
+    assert isinstance(refusal, Refusal)
+    assert refusal.what.startswith(what)
+    assert refusal.remedy
+    assert len(str(refusal).splitlines()) == 1
+    verb = typed.split()[0]
+    if refusal.remedy.startswith("usage"):
+        assert refusal.remedy == f"usage: {usage(verb if verb in USAGE else 'mode')}"
+
+
+@requirement("command.errors")
+def test_a_verb_that_is_nearly_right_is_named() -> None:
+    refusal = parse(f"{NAME} descirbe a.png")
+    assert isinstance(refusal, Refusal)
+    assert refusal.remedy == "did you mean describe?"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (NAME, True),
+        (f"  {NAME} list", True),
+        (f"{NAME}\tlist", True),
+        (f"{NAME}s", False),
+        (f"see {NAME}", False),
+        ("", False),
+    ],
+)
+def test_a_command_is_recognised_by_its_first_word(text: str, expected: bool) -> None:
+    assert is_command(text) is expected
+    assert isinstance(parse(text), Refusal) is not expected
+
+
+def test_usage_names_the_values_that_the_settings_take() -> None:
+    assert usage("max-batch") == "/vision-proxy max-batch 1–10"
+    assert usage("context") == "/vision-proxy context on|off"
+    assert set(usage("mode").split()[-1].split("|")) >= {"fallback", "always", "off"}
+
+
+NAMES = st.text(min_size=1) | st.sampled_from(
+    ["a.png", "--save", "--", "0:r=top", "r=top", "“", "\\", "a b", "n=", "-x"]
+)
+PART = st.text("abc-/.:\"'\\“é", min_size=1)
+PROVIDED = st.builds(lambda a, b: f"{a}/{b}", PART.filter(lambda each: "/" not in each), PART)
+SIDE = st.floats(allow_nan=False, allow_infinity=False)
+CROPS: st.SearchStrategy[Crop] = (
+    st.sampled_from(list(REGIONS)).map(Region)
+    | st.builds(Normalized, SIDE, SIDE, SIDE, SIDE)
+    | st.builds(Pixels, SIDE, SIDE, SIDE, SIDE)
+)
+
+
+@st.composite
+def describing(draw: st.DrawFn) -> Describe:
+    images = tuple(draw(st.lists(NAMES, min_size=1, max_size=4)))
+    question = draw(st.just("") | st.text().filter(lambda each: bool(each.strip())))
+    cropped = draw(st.lists(st.sampled_from(range(len(images))), unique=True))
+    crops = tuple((index, draw(CROPS)) for index in cropped)
+    whole = len(images) == 1 and not question and not crops and "#crop:" not in images[0]
+    return Describe(images, question, crops, draw(st.just("") | PROVIDED), whole and draw(st.booleans()))
+
+
+COMMANDS: st.SearchStrategy[Command] = st.one_of(
+    describing(),
+    st.builds(Redescribe, NAMES.filter(lambda each: "#crop:" not in each), st.just("") | PROVIDED),
+    st.builds(Consent, st.sampled_from(["yes", "no"]), st.just("") | NAMES),
+    st.just(Consent()),
+    st.builds(UseModel, PROVIDED),
+    st.builds(Change, st.just("cacheSize"), st.integers(0, 500)),
+    st.builds(Change, st.just("includeContext"), st.booleans()),
+    st.builds(Change, st.just("mode"), st.sampled_from(["fallback", "always", "off"])),
+    st.builds(GroundingModels, st.just("add"), PROVIDED, st.sampled_from(["", *FORMATS]), st.booleans()),
+    st.builds(GroundingModels, st.just("remove"), PROVIDED),
+    st.builds(GroundingModels, st.sampled_from(["list", "reset"])),
+    st.just(ListImages()),
+    st.just(Status()),
+)
+
+
+@requirement("command.round_trip")
+@given(COMMANDS)
+def test_a_command_that_is_written_out_is_read_as_the_same(command: Command) -> None:
+    assert parse(render(command)) == command
+    assert parse_words(command.words) == command
+    if "\x00" not in shell(command):
+        assert shlex.split(shell(command)) == ["sightline", "vision-proxy", *command.words]
+
+
+SHARDS = st.sampled_from(
+    [*USAGE, *SETTINGS, "add", "remove", "yes", "--", "--crop", "--question", "--model", "--save", "--yes", "--format",
+     "0:r=top", "1:", "n=1,2,3,4", "0:p=1,2,3,4", '"', "'", "“", "”", "\\", "a.png", "a/b", "=", "off", "7", "\n",
+     "\x00", "²:r=top", "٣"]
+)  # fmt: skip
+ANY_WORDS = st.lists(SHARDS | st.text(), max_size=9)
+
+
+@requirement("command.errors")
+@given(ANY_WORDS, st.sampled_from([" ", ""]))
+def test_no_words_are_too_odd_to_answer(words: list[str], space: str) -> None:
+    for found in (parse(f"{NAME} {space.join(words)}"), parse_words(words), parse(space.join(words))):
+        if isinstance(found, Refusal):
+            assert found.code == "invalid_input"
+            assert found.remedy
+            assert len(str(found).splitlines()) == 1
+        else:
+            assert parse(render(found)) == found

@@ -1,0 +1,64 @@
+"""Boxes drawn on an image: where they are, and that nothing in a label or a number breaks it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from PIL import Image
+
+from sightline.model.refusal import Refusal
+from sightline.pixels.overlay import COLOURS, overlay_task
+from tests.requirements import requirement
+from tests.scripted.pictures import encode
+
+PAPER = (240, 240, 240)
+
+
+def drawn(boxes: list[list[object]], size: tuple[int, int] = (400, 300), mode: str = "RGB") -> Image.Image:
+    made = overlay_task(encode(Image.new("RGB", size, PAPER).convert(mode)), {"boxes": boxes})
+    assert not isinstance(made, Refusal)
+    facts, data = made
+    picture = Image.open(io.BytesIO(data))
+    assert picture.size == size == (facts["width"], facts["height"])
+    return picture.convert("RGB")
+
+
+def pixel(picture: Image.Image, x: int, y: int) -> object:
+    return picture.getpixel((x, y))
+
+
+@requirement("cli.overlay")
+def test_a_box_is_a_frame_of_its_own_colour_and_nothing_inside_is_touched() -> None:
+    picture = drawn([[100, 80, 200, 160, ""], [220, 80, 320, 160, ""]])
+    for corner in ((100, 80), (199, 159), (150, 81), (101, 120)):
+        assert pixel(picture, *corner) == COLOURS[0]
+    assert pixel(picture, 220, 80) == COLOURS[1]
+    for clear in ((150, 120), (99, 79), (200, 160), (210, 100)):
+        assert pixel(picture, *clear) == PAPER
+
+
+@requirement("cli.overlay")
+def test_a_label_stands_above_its_box_or_below_where_there_is_no_room() -> None:
+    above = drawn([[100, 80, 200, 160, "dialog"]])
+    assert pixel(above, 101, 78) == COLOURS[0]
+    assert any(pixel(above, x, y) == (255, 255, 255) for x in range(100, 200) for y in range(50, 80))
+    below = drawn([[100, 0, 200, 60, "dialog"]])
+    assert pixel(below, 101, 61) == COLOURS[0]
+
+
+@requirement("cli.overlay")
+@pytest.mark.parametrize("label", ["<b>&", "a\nb", "x" * 500, "\u0000", "日本", "  "])
+@pytest.mark.parametrize("box", [[0, 0, 0, 0], [399, 299, 400, 300], [0, 0, 400, 300], [390, 290, 390, 290]])
+def test_no_label_and_no_box_makes_it_fail(label: str, box: list[object]) -> None:
+    drawn([[*box, label]])
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA"])
+def test_every_kind_of_bitmap_is_drawn_on_in_colour(mode: str) -> None:
+    assert pixel(drawn([[10, 10, 60, 60, "x"]], mode=mode), 10, 10) == COLOURS[0]
+    drawn([[0, 0, 1, 1, "wide"]], (5, 5))
+
+
+def test_what_is_no_image_is_refused() -> None:
+    assert isinstance(overlay_task(b"nothing", {"boxes": []}), Refusal)

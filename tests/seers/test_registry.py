@@ -1,0 +1,172 @@
+"""A seer by its name: whose wire, whose key, and what stands in the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sightline.look.upstreams import directory
+from sightline.look.whole import named_seer, registry
+from sightline.model.ports import Seer
+from sightline.model.refusal import Refusal
+from sightline.seers.asking import WireSeer
+from sightline.seers.chat import ChatSeer
+from sightline.seers.gemini import GeminiSeer
+from sightline.seers.messages import MessagesSeer
+from sightline.seers.ollama import OllamaSeer
+from sightline.seers.registry import Registry
+from sightline.seers.responses import ResponsesSeer
+from sightline.settings import load
+from sightline.store import open_record
+from tests.requirements import requirement
+
+KEYS = {
+    "ANTHROPIC_API_KEY": "sk-a", "OPENAI_API_KEY": "sk-o", "GEMINI_API_KEY": "sk-g", "DEEPSEEK_API_KEY": "sk-d",
+    "OLLAMA_API_KEY": "sk-l",
+}  # fmt: skip
+
+
+def known(
+    home: Path, *consents: str, held: Mapping[str, object] | None = None, env: Mapping[str, str] = KEYS
+) -> Registry:
+    """By real settings and a real record; nobody is dialled."""
+    home.mkdir(exist_ok=True)
+    file = home / "vision-proxy.json"
+    file.write_text(json.dumps(held or {}))
+    file.chmod(0o600)
+    settings = load({"SIGHTLINE_HOME": str(home), **env})
+    assert settings.warnings == ()
+    found = directory(settings)
+    assert not isinstance(found, Refusal)
+    named = named_seer(settings, found)
+    assert not isinstance(named, Refusal)
+    record = open_record(home / "record", kind="memory")
+    for provider in consents:
+        record.consent(provider, given=True)
+    return registry(settings, found, named, record, None)  # type: ignore[arg-type]
+
+
+def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
+    assert isinstance(seer, WireSeer), seer
+    return seer.name, seer.url, dict(seer.headers)
+
+
+@requirement("seer.registry")
+@pytest.mark.parametrize(
+    ("provider", "kind", "url", "headers"),
+    [
+        ("anthropic", MessagesSeer, "https://api.anthropic.com/v1/messages", {"x-api-key": "sk-a"}),
+        ("openai", ResponsesSeer, "https://api.openai.com/v1/responses", {"authorization": "Bearer sk-o"}),
+        ("gemini", GeminiSeer, "https://generativelanguage.googleapis.com/v1beta/models/eye:generateContent",
+         {"x-goog-api-key": "sk-g"}),
+        ("deepseek", ChatSeer, "https://api.deepseek.com/v1/chat/completions", {"authorization": "Bearer sk-d"}),
+        ("ollama-cloud", OllamaSeer, "https://ollama.com/api/chat", {"authorization": "Bearer sk-l"}),
+        ("ollama", OllamaSeer, "http://localhost:11434/api/chat", {}),
+        ("lmstudio", ChatSeer, "http://localhost:1234/v1/chat/completions", {}),
+    ],
+)  # fmt: skip
+def test_each_provider_is_asked_on_its_own_wire_with_its_own_key(
+    tmp_path: Path, provider: str, kind: type[WireSeer], url: str, headers: dict[str, str]
+) -> None:
+    seer = known(tmp_path, provider).named(provider, "eye")
+    assert isinstance(seer, kind)
+    assert found(seer) == (f"{provider}/eye", url, headers)
+
+
+@requirement("seer.registry")
+def test_one_that_knows_no_schemas_is_sent_none(tmp_path: Path) -> None:
+    providers = known(tmp_path, "deepseek")
+    one, other = providers.named("deepseek", "eye"), providers.named("lmstudio", "eye")
+    assert isinstance(one, ChatSeer)
+    assert isinstance(other, ChatSeer)
+    assert (one.shapes, other.shapes) == (False, True)
+
+
+@requirement("seer.consent", "seer.registry")
+def test_without_consent_or_key_it_is_said_what_the_user_can_do(tmp_path: Path) -> None:
+    no = known(tmp_path, "openai").named("anthropic", "eye")
+    assert no == Refusal(
+        "no_consent",
+        "anthropic/eye may look at it only when the user agrees that images are sent to anthropic",
+        "the user runs: sightline consent yes anthropic",
+    )
+    no = known(tmp_path, "anthropic", env={}).named("anthropic", "eye")
+    assert no == Refusal("unavailable", "there is no key for anthropic/eye", "the user sets ANTHROPIC_API_KEY")
+
+
+@requirement("seer.registry")
+@pytest.mark.parametrize(("provider", "model"), [("", "gpt-5"), ("openai", ""), ("", ""), ("nobody", "gpt-5")])
+def test_a_model_without_a_known_provider_is_refused(tmp_path: Path, provider: str, model: str) -> None:
+    no = known(tmp_path, "openai").named(provider, model)
+    assert isinstance(no, Refusal)
+    assert "openai" in no.remedy
+
+
+def test_sightline_s_own_seer_says_that_it_is_not_there(tmp_path: Path) -> None:
+    no = known(tmp_path).named("local", "anything")
+    assert isinstance(no, Refusal)
+    assert (no.code, no.what) == ("unavailable", "there is no model of Sightline's own here that could look")
+
+
+@requirement("preset.key_stays", "seer.registry")
+@pytest.mark.parametrize(
+    ("held", "provider"),
+    [
+        ({"upstreams": {"work": {"baseUrl": "https://llm.example/v1", "preset": "openai"}}}, "work"),
+        ({"upstreams": {"openai": {"baseUrl": "https://llm.example/v1"}}}, "openai"),
+        ({"provider": "openai", "modelId": "eye", "baseUrl": "https://llm.example/v1"}, "openai"),
+    ],
+    ids=["a preset elsewhere", "a known name elsewhere", "a base URL elsewhere"],
+)
+def test_neither_key_nor_consent_goes_to_another_host(tmp_path: Path, held: dict[str, object], provider: str) -> None:
+    no = known(tmp_path, "openai", held=held).named(provider, "eye")
+    assert isinstance(no, Refusal)
+    assert no.remedy == "the user runs: sightline consent yes llm.example"
+    no = known(tmp_path, "llm.example", held=held).named(provider, "eye")
+    assert isinstance(no, Refusal)
+    assert no.what == "there is no key for llm.example/eye"
+
+
+@requirement("seer.registry")
+def test_the_one_of_the_settings_is_asked_as_they_say(tmp_path: Path) -> None:
+    held: dict[str, object] = {
+        "provider": "openai",
+        "modelId": "eye",
+        "baseUrl": "https://llm.example/v1",
+        "apiKey": "sk-own",
+    }
+    seer = known(tmp_path, "llm.example", held=held).named("openai", "other")
+    assert found(seer) == (
+        "llm.example/other", "https://llm.example/v1/chat/completions", {"authorization": "Bearer sk-own"}
+    )  # fmt: skip
+    assert isinstance(known(tmp_path, "anthropic", env={}, held=held).named("anthropic", "eye"), Refusal), (
+        "its key alone"
+    )
+
+
+@requirement("seer.loopback.cloud")
+@pytest.mark.parametrize("model", ["glm-5.3-flash:cloud", "qwen3-vl:235b-CLOUD"])
+def test_a_model_that_this_machine_passes_on_needs_consent_for_where_it_goes(tmp_path: Path, model: str) -> None:
+    no = known(tmp_path, "ollama").named("ollama", model)
+    assert isinstance(no, Refusal)
+    assert (no.code, no.remedy) == ("no_consent", "the user runs: sightline consent yes ollama-cloud")
+    assert isinstance(known(tmp_path, "ollama-cloud").named("ollama", model), OllamaSeer)
+
+
+@requirement("seer.registry")
+def test_consent_is_asked_for_where_the_wire_really_leads(tmp_path: Path) -> None:
+    bases = {"openai_chat": "https://api.openai.com/v1", "openai_responses": "https://elsewhere.example/v1"}
+    held = {"upstreams": {"two": {"baseUrl": bases, "preset": "openai", "apiKey": "sk-own"}}}
+    no = known(tmp_path, "openai", held=held).named("two", "eye")
+    assert isinstance(no, Refusal)
+    assert no.remedy == "the user runs: sightline consent yes elsewhere.example"
+
+
+@requirement("seer.registry")
+def test_a_provider_is_asked_on_no_wire_that_its_address_is_not_for(tmp_path: Path) -> None:
+    bases = {"openai_chat": "https://api.openai.com/v1"}
+    held = {"upstreams": {"mine": {"baseUrl": bases, "preset": "openai"}}}
+    assert isinstance(known(tmp_path, "openai", held=held).named("mine", "eye"), ChatSeer)

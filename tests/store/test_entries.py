@@ -1,0 +1,120 @@
+"""What was asked, of whom, and what it cost: kept whole, bounded, summed up, and forgotten with its images."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from sightline.model.asking import Usage
+from sightline.model.entry import Entry, Spent
+from sightline.model.ports import Record
+from sightline.store import open_record
+from sightline.store.bounds import TABLES
+from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock
+from tests.store.writer import image_of
+
+CAT = image_of("cat", 0).sha256
+DOG = image_of("dog", 1).sha256
+CALL = Entry(
+    "vision_proxy.tool_call",
+    (CAT, DOG),
+    "here/eye",
+    Usage(1000, 20, 400),
+    0.25,
+    latency_ms=1200,
+    about={
+        "question": "what?\n" * 100,
+        "reason": None,
+        "crop_form": "region",
+        "crop_resolved_pixels": [0, 0, 20, 15],
+        "odd": "\ud800",
+    },
+)
+OTHERS = (
+    Entry(
+        "vision_proxy.joint_description",
+        (CAT, DOG),
+        "here/eye",
+        Usage(7, 8),
+        about={"filename_hint": "versioned", "phash_similarity": 0.9, "dimensions": [[1, 2], [3, 4]]},
+    ),
+    Entry("vision_proxy.command", about={"command": "describe"}),
+    Entry("vision_proxy.skip", (CAT,), about={"why": "maxImagesPerTurn"}),
+)
+
+
+@requirement("telemetry.entries", "telemetry.crop", "telemetry.joint")
+def test_every_entry_comes_back_whole(record: Record) -> None:
+    for entry in (CALL, *OTHERS):
+        record.note("scope", entry)
+    found = record.entries()
+    assert [replace(entry, at=0.0) for entry in found] == [CALL, *OTHERS]
+    assert all(entry.at > 0 for entry in found)
+    assert [entry.kind for entry in record.entries("vision_proxy.skip")] == ["vision_proxy.skip"]
+
+
+@requirement("ask.usage", "telemetry.cost")
+def test_what_was_spent_is_summed_up_by_day_and_seer(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    first = datetime.fromtimestamp(clock()).strftime("%Y-%m-%d")  # noqa: DTZ006, the day where the user is
+    record.note("one", CALL)
+    record.note("two", replace(CALL, cost_usd=None))
+    record.note("one", replace(CALL, cache_hit=True))
+    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None))
+    record.note("one", OTHERS[1])
+    clock.days += 1
+    second = datetime.fromtimestamp(clock()).strftime("%Y-%m-%d")  # noqa: DTZ006
+    record.note("one", replace(CALL, cost_usd=0.5))
+    assert record.spent() == (
+        Spent(first, "cloud/eye", 1, Usage(), None, 1),
+        Spent(first, "here/eye", 2, Usage(2000, 40, 800), 0.25, 1),
+        Spent(second, "here/eye", 1, Usage(1000, 20, 400), 0.5, 0),
+    )
+    record.close()
+
+
+@requirement("record.days", "record.bytes")
+def test_entries_are_bounded_like_all_else(tmp_path: Path) -> None:
+    assert "entries" in TABLES
+    clock = Clock()
+    record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
+    record.note("scope", CALL)
+    record.close()
+    clock.days += 31
+    record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
+    assert record.entries() == ()
+    for number in range(100):
+        clock.days += 1 / DAY
+        record.note("scope", replace(CALL, latency_ms=number))
+    kept = [entry.latency_ms for entry in record.entries()]
+    assert kept == list(range(100))[-len(kept) :]
+    assert 0 < len(kept) < 25
+    record.close()
+
+
+@requirement("record.forget", "record.forget.traces")
+def test_with_an_image_what_was_asked_about_it_is_forgotten_and_its_figures_stay(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    record.note("scope", CALL)
+    record.note("other", OTHERS[1])
+    assert record.remembered(CAT[:12]) == (CAT,)
+    assert record.forget(CAT) == 1
+    call, command = record.entries()
+    assert (call.images, call.about, call.usage, call.cost_usd) == ((), {}, CALL.usage, 0.25)
+    assert command.about == OTHERS[1].about
+    assert record.remembered(CAT[:12]) == ()
+    record.close()
+    held = b"".join(path.read_bytes() for path in tmp_path.glob("record.sqlite*"))
+    assert CAT.encode() not in held
+    assert b"what?" not in held
+
+
+@requirement("record.forget.all")
+def test_with_all_images_every_entry_goes(record: Record) -> None:
+    for entry in (CALL, *OTHERS):
+        record.note("scope", entry)
+    assert isinstance(record.forget(None), int)
+    assert (record.entries(), record.spent()) == ((), ())

@@ -16,7 +16,6 @@ USAGE = Usage(1_000_000, 100_000)
 
 @requirement("ask.cost")
 def test_the_price_is_that_of_the_provider_s_own_list() -> None:
-    pytest.importorskip("genai_prices")
     dear, cheap = cost(ANTHROPIC, "claude-opus-4-7", USAGE), cost(OPENAI, "gpt-5-mini", USAGE)
     assert dear is not None
     assert cheap is not None

@@ -27,11 +27,6 @@ def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
     assert HERE in found["once"] + found["lines"]
 
 
-def test_an_agent_on_another_wire_is_told_so() -> None:
-    assert {agent.name for agent in AGENTS.values() if agent.wire} == {"codex", "gemini"}
-    assert "speaks Responses, which passes through unchanged" in sightline("setup", "codex").out
-
-
 @requirement("setup.lines")
 @pytest.mark.parametrize("agent", [each for each in AGENTS.values() if each.file], ids=lambda each: each.name)
 def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:

@@ -16,7 +16,6 @@ class Agent:
     lines: str = ""  # … and what goes in there
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
-    wire: str = ""  # the one it speaks, where that wire is not served yet
 
     def at(self, address: str) -> Agent:
         """The same with the address of a running proxy."""
@@ -45,7 +44,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "codex",
             "Codex",
-            point="codex -c openai_base_url=$P/u/openai/v1  # passes unchanged so far",
+            point="codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
             '{name="Sightline",base_url="$P/u/openai/v1",wire_api="responses",requires_openai_auth=true}\'',
             file="~/.codex/config.toml",
@@ -56,7 +55,6 @@ AGENTS: Mapping[str, Agent] = {
             'wire_api = "responses"\n'
             "requires_openai_auth = true",
             note="OPENAI_BASE_URL is ignored by it.",
-            wire="Responses",
         ),
         Agent(
             "qwen",
@@ -98,12 +96,11 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "gemini",
             "Gemini CLI",
-            point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini  # passes unchanged so far",
+            point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             once="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             file="~/.gemini/.env",
             lines="GOOGLE_GEMINI_BASE_URL=$P/u/gemini",
             note="Needs a saved security.auth.selectedType; without one it stops with exit 41.",
-            wire="Gemini",
         ),
         Agent(
             "cline",

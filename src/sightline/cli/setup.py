@@ -26,8 +26,6 @@ def run(args: Namespace) -> int:
 
 def _lines(agent: Agent, address: str) -> Iterator[str]:
     yield f"{agent.title}, with `sightline serve` listening on {address}"
-    if agent.wire:
-        yield f"It speaks {agent.wire}, which passes through unchanged so far: images are not helped yet."
     sections = (
         ("One run", agent.once),
         (f"For good, merged into {agent.file}" if agent.file else "", agent.lines),

@@ -94,12 +94,14 @@ def visitor(scope: str = "somebody", wire: Wire = ANTHROPIC) -> Visitor:
 class Stage:
     """One engine and whoever looks for it."""
 
-    def __init__(self, *seers: Seer | Refusal, record: Record | None = None, **options: Any) -> None:
+    def __init__(
+        self, *seers: Seer | Refusal, record: Record | None = None, workers: Workers = WORKERS, **options: Any
+    ) -> None:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")
         overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
         options_ = Options("look", "what?", "v1", overrides=overrides, **options)
-        self.engine = Engine(self.record, self._of, options_, WORKERS)
+        self.engine = Engine(self.record, self._of, options_, workers)
 
     async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
         return self.seers

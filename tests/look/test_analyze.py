@@ -284,7 +284,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
     assert (command.images, command.seer, command.usage.input) == (noted.images, "", None)
 
 
-@requirement("FR-1.5", "FR-1.6.consent")
+@requirement("FR-1.5", "FR-1.6.consent", "law.8")
 def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider, _guard() as dialled:
         port = provider.url.rpartition(":")[2]

@@ -356,7 +356,7 @@ def test_nobody_is_named_and_nobody_is_here(door: Door, png: str, monkeypatch: p
     no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "names no known provider")
 
 
-@requirement("ask.VISION_NOT_SUPPORTED")
+@requirement("ask.VISION_NOT_SUPPORTED", "law.8")
 def test_a_provider_without_consent_or_key_is_not_asked(door: Door, png: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch)
     models = {"gpt-5": {"vision": True}}

@@ -46,7 +46,10 @@ def run(args: Namespace) -> int:
         noted = record.consents().get(provider) is given
     if not noted:
         return refused(
-            Refusal("unavailable", f"the record in {settings.folder} could not be written"), as_json=args.json
+            Refusal(
+                "unavailable", f"the record in {settings.folder} could not be written", "see to the disk and repeat"
+            ),
+            as_json=args.json,
         )
     found: dict[str, Json] = {"provider": provider, "consent": given}
     return answer(found, [_sentence(provider, given=given)], as_json=args.json)
@@ -64,9 +67,11 @@ def _provider(settings: Settings, name: str) -> str | Refusal:
     from sightline.cli import compose
 
     found = compose.directory(settings)
-    seer = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
-    if isinstance(found, Refusal) or isinstance(seer, Refusal):
-        return found if isinstance(found, Refusal) else Refusal("invalid_input", str(seer))
+    if isinstance(found, Refusal):
+        return found
+    seer = compose.named_seer(settings, found)
+    if isinstance(seer, Refusal):
+        return seer
     receivers = {name: compose.receiver(upstream) for name, upstream in found.named.items()}
     known = {**receivers, **{host: host for host in receivers.values()}}
     if seer is not None:

@@ -38,7 +38,7 @@ from sightline.wire.shape import Texts
 
 log = logging.getLogger("sightline")
 
-_TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named")
+_TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named", "begin a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
 

@@ -156,7 +156,7 @@ class Workers:
 
 
 _NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
-_CLOSED = Refusal("unavailable", "the workers have been ended")
+_CLOSED = Refusal("unavailable", "the workers have been ended", "ask a new one")
 
 
 class _Worker:

@@ -7,7 +7,7 @@ import random
 import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
@@ -123,7 +123,7 @@ def ours(given: Priced) -> Gone:
     talk = given.talk
     cold = {request.end for number, request in enumerate(talk.requests) if given.cold[number]}
     cold |= set() if talk.begins else {talk.requests[0].end}
-    beats = [replace(beat, cold=index in cold) for index, beat in enumerate(talk.beats)]
+    beats = [beat._replace(cold=index in cold) for index, beat in enumerate(talk.beats)]
     gone = [given.never] * len(talk.views)
     ends = [request.end for request in talk.requests]
     for number, left in frontier(beats, talk.views, given.price, Limits()).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -80,7 +79,7 @@ def in_a_row(count: int, tokens: int = 1500, words: int = 300, edge: int = 0) ->
 
 
 def cold_at(said: list[Beat], index: int) -> list[Beat]:
-    return [replace(beat, cold=number == index) for number, beat in enumerate(said)]
+    return [beat._replace(cold=number == index) for number, beat in enumerate(said)]
 
 
 def moves(left: dict[int, Left]) -> list[int]:
@@ -169,7 +168,7 @@ def test_before_a_crowd_makes_large_images_illegal_the_stale_ones_leave() -> Non
     assert moves(left)[0] == seen[18].message, "the nineteenth is near enough"
     assert len(moves(left)) <= 5
     assert {each.why for each in left.values()} == {"the provider takes 20 images at most"}
-    small = [replace(view, edge=2000) for view in seen]
+    small = [view._replace(edge=2000) for view in seen]
     assert frontier(said, small, DEAR, CROWD) == {}, "small images may come in crowds"
 
 

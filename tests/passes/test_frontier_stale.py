@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sightline.model.profile import CachePrice, Limits
 from sightline.passes.frontier import Beat, Left, View, frontier
 
@@ -23,7 +21,7 @@ def looked(views: int, *, opens: bool = True) -> tuple[list[Beat], list[View]]:
 
 
 def cold_at(said: list[Beat], message: int) -> list[Beat]:
-    return [replace(beat, cold=index == message) for index, beat in enumerate(said)]
+    return [beat._replace(cold=index == message) for index, beat in enumerate(said)]
 
 
 def test_the_reason_is_the_price_or_that_nothing_was_cached() -> None:
@@ -43,7 +41,7 @@ def test_a_conversation_that_nobody_has_opened_is_one_turn_from_its_beginning() 
 def test_what_is_lost_from_a_message_on_may_leave_before_it_and_not_with_it() -> None:
     said, seen = looked(20)
     for moment in (30, 31):
-        left = frontier(cold_at(said, moment), [replace(seen[0], lost=31), *seen[1:]], DEAR, Limits())
+        left = frontier(cold_at(said, moment), [seen[0]._replace(lost=31), *seen[1:]], DEAR, Limits())
         assert (0 in left) == (moment < 31)
         assert {1, 2} <= left.keys(), "the others leave all the same"
 
@@ -51,7 +49,7 @@ def test_what_is_lost_from_a_message_on_may_leave_before_it_and_not_with_it() ->
 def test_several_that_are_lost_at_different_moments_are_each_spared_at_their_own() -> None:
     said, seen = looked(20)
     lost = {0: 28, 1: 32, 2: 36}
-    views = [replace(view, lost=lost.get(number)) for number, view in enumerate(seen)]
+    views = [view._replace(lost=lost.get(number)) for number, view in enumerate(seen)]
     for moment in range(26, 40):
         left = frontier(cold_at(said, moment), views, DEAR, Limits())
         assert {number for number in lost if number in left} == {n for n, end in lost.items() if moment < end}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import assert_never
 
 from sightline.model.geometry import Size
@@ -77,6 +78,7 @@ def seen(size: Size, rule: Sizing) -> Size:
             assert_never(rule)
 
 
+@lru_cache(4096)  # a conversation has many images of few sizes
 def tokens(size: Size, rule: Sizing) -> int:
     """What an image of this size costs."""
     inner = seen(size, rule)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sightline.model.profile import CachePrice, Limits
 
@@ -28,8 +28,7 @@ COLD = "nothing was cached when the conversation went on"
 RENT = "in the cache it has cost as much as taking it out"
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(NamedTuple):
     """A message, as far as it matters here."""
 
     tokens: int  # of its words
@@ -38,8 +37,7 @@ class Beat:
     cold: bool = False  # the request that ended with it found nothing cached
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """An image, and where it stands."""
 
     message: int
@@ -50,8 +48,7 @@ class View:
     lost: int | None = None  # the message from which on it cannot be seen again: if it has not left before, it stays
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     message: int  # the last one of the first request without it
     why: str
 

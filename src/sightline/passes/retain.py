@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, chain, repeat
 
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
@@ -198,6 +199,7 @@ def _line(sight: Sight, kept: Kept, way: _Way) -> str:
     return f"[image {what}({about}) viewed earlier; call {_within_brackets(way.tool)} to see it again{unless}]"
 
 
+@lru_cache(1024)
 def _within_brackets(name: str) -> str:
     """A name that cannot end the brackets around it, nor be longer than the image is worth."""
     short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME:]}"

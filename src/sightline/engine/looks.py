@@ -18,6 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.model.upstream import Visitor
 from sightline.passes.fit import target
+from sightline.passes.words import fallen
 from sightline.sources.inline import decode
 
 _AT_ONCE = 4
@@ -56,9 +57,15 @@ class Looks:
         if not isinstance(need.image, Inline):
             return _NOT_HERE
         seers = await self._seers(visitor, profile)
-        if known := self._remembered(seers, self._digests.get(need.image.key), visitor):
+        found = await self._found(need, need.image, seers, visitor)
+        return found if isinstance(found, Refusal) else _explained(found, seers)
+
+    async def _found(
+        self, need: Look, inline: Inline, seers: Sequence[Seer | Refusal], visitor: Visitor
+    ) -> Description | Refusal:
+        if known := self._remembered(seers, self._digests.get(inline.key), visitor):
             return known
-        image = self._opened(need.image)
+        image = self._opened(inline)
         if isinstance(image, Refusal):
             return image
         if known := self._remembered(seers, image.sha256, visitor):
@@ -114,7 +121,8 @@ class Looks:
                 outcome = outcome if kept else replace(outcome, text=f"{outcome.text}\n\n{_NOT_KEPT}")
                 await asyncio.to_thread(self._record.keep_description, visitor.scope, outcome, self._options.prompt)
                 return outcome
-            failure = outcome
+            asked_in_vain = not isinstance(seer, Refusal) and failure.code != "no_consent"
+            failure = outcome if asked_in_vain or failure is _NOBODY else failure
         if asked:  # that nobody may be asked can change at any moment
             self._failed[key] = now() + _FAILURE_SECONDS, failure
         return failure
@@ -126,3 +134,9 @@ class Looks:
         async with self._busy:
             words = await seer.look(sent, self._options.instructions, self._options.question)
         return words if isinstance(words, Refusal) else Description(image.sha256, image.size, words, seer.name)
+
+
+def _explained(seen: Description, seers: Sequence[Seer | Refusal]) -> Description:
+    """A description, with why it is not by the one whom the user has named: what is kept of it does not say so."""
+    no = next((each for each in seers if isinstance(each, Refusal) and each.code == "no_consent"), None)
+    return replace(seen, text=f"{seen.text}\n\n{fallen(no, seen.seer)}") if no else seen

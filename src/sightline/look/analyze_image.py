@@ -13,7 +13,7 @@ from sightline.engine.shelf import Shelf
 from sightline.grounding.families import NONE, format_of
 from sightline.grounding.formats import FORMATS
 from sightline.grounding.size import GRIDS
-from sightline.look.analyze_result import Analysis, Failed, Seen, blocks, fence, placed
+from sightline.look.analyze_result import Analysis, Failed, Seen, blocks, fence, measured, placed
 from sightline.look.analyze_seer import lookers
 from sightline.look.crops import FORMS, CropLike, crop_of
 from sightline.look.doors import Door
@@ -31,15 +31,18 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes import joint
 from sightline.passes.fit import target
+from sightline.passes.words import fallen
 from sightline.pixels.bitmap import within_bounds
 from sightline.pixels.similar import similarity
 from sightline.profiles.families import family
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
 from sightline.seers.registry import Named
 from sightline.settings import Settings, load
 
 LONGEST_QUESTION = 4000
 _LONGEST_ANSWER = 24_000  # characters; the fence around it has room within what a tool result may hold
+_MOST_BEHIND = 29_000  # characters of the fence and the boxes behind it, of what a tool result may hold
 _OFF = Refusal("not_permitted", "looking is switched off", "`sightline vision-proxy mode fallback` switches it on")
 _ASKED = """\
 You are the eyes of another model. Answer its question from what is to be seen in the image, and from nothing else.
@@ -204,7 +207,8 @@ def looked(door: Door, asking: Asking) -> Analysis | Refusal:
     failure: Refusal | None = None
     found, named = wait(lookers(settings, door.record, asking.model))
     for seer in found:
-        outcome = seer if isinstance(seer, Refusal) else _Look(door, settings, asking, parts, seer, named).done()
+        look = _Look(door, settings, asking, parts, seer, named, failure) if not isinstance(seer, Refusal) else None
+        outcome = look.done() if look else cast("Refusal", seer)
         if isinstance(outcome, Analysis):
             return outcome
         failure = failure or outcome
@@ -263,6 +267,7 @@ class _Look:
     parts: Sequence[Part]
     seer: Seer
     named: Named | None  # where somebody was named, whose prices may be known
+    instead: Refusal | None = None  # why somebody else does not look
 
     def done(self) -> Analysis | Refusal:
         began = time.monotonic()
@@ -334,8 +339,8 @@ class _Look:
         if known is not None and known.order == self._order:
             return known
         (part, *more) = self.parts
-        if more or part.box or not self._generic or self.form != NONE:
-            return None
+        if more or part.box or not self._generic or self.form != NONE or self.seer.name == LOCAL:
+            return None  # where words are not all of it: the places that the local seer tells are kept nowhere
         kept = self.door.record.description(self.door.scope, part.sha256, self.seer.name, self._version)
         return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.size,))
 
@@ -352,7 +357,7 @@ class _Look:
             sent.append(one)
             whole = Image(part.sha256, part.picture.mime, part.picture.size, part.found.data, part.picture.turned)
             self.door.record.keep_image(self.door.scope, whole)  # before anything refers to it
-        answer = wait(self.seer.ask(Question(words, tuple(sent), instructions)))
+        answer = wait(self.seer.ask(Question(words, tuple(sent), instructions, asked=self.asking.question)))
         if isinstance(answer, Refusal):
             return answer
         text = answer.text.strip()
@@ -404,13 +409,20 @@ class _Look:
             for part, sent in zip(self.parts, known.sent, strict=True)
         )
         text, form = known.answer.text, self.form
-        found = placed(text, form, images) if form != NONE else ()
+        found = measured(known.answer.spots, images) or (placed(text, form, images) if form != NONE else ())
+        if self.instead and self.instead.code == "no_consent":
+            text = f"{text}\n\n{fallen(self.instead, self.seer.name)}"
         written = fence(images, text, form, self.seer.name, generic=self._generic)
-        behind = blocks(images, found) if self.settings.values["boxes"] else []
+        behind = blocks(images, found, _MOST_BEHIND - len(written)) if self.settings.values["boxes"] else []
         usage = Usage() if cached else known.answer.usage
-        spent = cost(self.named.upstream, self.named.model, usage) if self.named and not cached else None
         whole = "\n".join([written, *behind])
+        spent = None if cached else self._spent(usage)
         return Analysis(images, self.asking.question, self.seer.name, text, whole, found, usage, spent, cached)
+
+    def _spent(self, usage: Usage) -> float | None:
+        if self.seer.name == LOCAL:
+            return 0.0
+        return cost(self.named.upstream, self.named.model, usage) if self.named else None
 
     def _note(self, made: Analysis, seconds: float, likeness: float | None) -> None:
         """What was asked, of whom, and what it cost, into the record: a person's joint look is one, and a command."""

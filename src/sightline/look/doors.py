@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.engine.local import readers
 from sightline.look.analyze_pixels import TASK as EXACT
 from sightline.look.part import TASK
 from sightline.model.image import Target
@@ -97,4 +98,18 @@ def workers() -> Workers:
     return shared
 
 
-os.register_at_fork(after_in_child=workers.cache_clear)  # a fork has none of the threads that wait for them
+@functools.cache
+def reading() -> Workers:
+    """The processes in which the local seer reads for this one."""
+    shared = readers()
+    atexit.register(shared.end)
+    return shared
+
+
+def _forked() -> None:
+    """A fork has none of the threads that wait for them."""
+    workers.cache_clear()
+    reading.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forked)

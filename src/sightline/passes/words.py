@@ -24,6 +24,11 @@ def description(seen: Description, filename: str | None) -> str:
     )
 
 
+def fallen(refusal: Refusal, seer: str) -> str:
+    """Why somebody else looked than the user has named."""
+    return f"({refusal.what[:1].upper()}{refusal.what[1:]} ({refusal.remedy}); until then {seer} answers.)"
+
+
 def absence(refusal: Refusal, filename: str | None = None) -> str:
     """One honest sentence in the place of an image that nobody can show or describe."""
     name = f" {one_line(filename)}" if filename else ""

@@ -28,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 WITHIN = 0.01  # of the axis
 TARGET = 95.0  # per cent of the bars
 SECONDS = 0.15
+FIRST = 11  # seed: nobody has looked at what it and the next ones draw
 READ = 2  # seeds whose texts are read from the pixels too; that takes time
 
 
@@ -54,10 +55,10 @@ class Score:
 def run(seeds: int, file: Path) -> None:
     engine = open_engine(None)
     rows: dict[tuple[str, str], list[Score]] = defaultdict(list)
-    for seed in range(1, seeds + 1):
+    for seed in range(FIRST, FIRST + seeds):
         for maker, drawn in _drawn(seed):
             rows[f"{maker}, exact texts", drawn.kind].append(score(drawn, drawn.lines))
-            if seed <= READ and isinstance(engine, Engine):
+            if seed < FIRST + READ and isinstance(engine, Engine):
                 rows[f"{maker}, texts read", drawn.kind].append(score(drawn, read(drawn.pixels, engine)))
     if isinstance(engine, Refusal):
         env.say(f"charts: the texts were not read: {engine.what}")
@@ -120,8 +121,9 @@ def _report(rows: dict[tuple[str, str], list[Score]], seeds: int, file: Path) ->
     file.write_text(
         json.dumps({"seeds": seeds, "python": platform.python_version(), "charts": figures}, indent=1) + "\n"
     )
+    seen = f"seeds {FIRST} to {FIRST + seeds - 1}"
     lines = [
-        f"Values of charts within 1 % of the axis, {seeds} seeds. Target: {TARGET:g} % of bars, {SECONDS} s of CPU.",
+        f"Values of charts within 1 % of the axis, {seen}. Target: {TARGET:g} % of bars, {SECONDS} s of CPU.",
         "",
         "| charts | marks | value and names right | value right | invented | CPU s | |",
         "|---|---|---|---|---|---|---|",

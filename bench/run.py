@@ -2,7 +2,7 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, legibility, ocr, charts, questions, all.
+BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
 """
 
 import argparse
@@ -16,14 +16,15 @@ import pixels
 import proxy
 import questions
 import retention
+import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "legibility", "ocr", "charts", "questions")
+BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, legibility, ocr, charts, questions)
+    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -58,6 +59,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             pixels.run(args.rounds, file)
         case "wires":
             wires.run(args.rounds, file)
+        case "seers":
+            seers.run(args.rounds, file)
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:

@@ -194,7 +194,7 @@ def test_with_mode_off_nothing_is_described_and_the_session_lives(tmp_path: Path
         assert provider.asked("deepseek-flash") == []
 
 
-@requirement("seer.consent")
+@requirement("seer.consent", "law.8")
 def test_a_named_seer_elsewhere_gets_no_image_before_the_user_consents(tmp_path: Path) -> None:
     named = {"SIGHTLINE_MODEL": "openai/gpt-6-luna", "OPENAI_API_KEY": "sk-elsewhere"}
     with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}", env=named) as proxy:

@@ -40,6 +40,7 @@ class Fail(Fault):
 
     status: int = 500
     retry_after: int | None = None
+    words: str = ""  # instead of the usual ones
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ def refuse(face: Face, no: No, headers: tuple[tuple[str, str], ...] = ()) -> Rep
 def failed(face: Face, fault: Fail) -> Reply:
     """The error that a fault asks for."""
     wait = () if fault.retry_after is None else (("retry-after", str(fault.retry_after)),)
-    return replace(refuse(face, failure(fault.status), wait), fault=fault)
+    no = failure(fault.status)
+    return replace(refuse(face, replace(no, message=fault.words or no.message), wait), fault=fault)
 
 
 def packed(reply: Reply) -> Reply:

@@ -114,7 +114,7 @@ def test_dots_in_a_name_are_only_dots(name: str, working: Path, policy: Policy) 
 
 
 @posix
-@requirement("path.symlink")
+@requirement("path.symlink", "law.7")
 def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_followed(
     working: Path, policy: Policy, secret: Path
 ) -> None:
@@ -157,7 +157,7 @@ def before_opening(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None])
 
 
 @posix
-@requirement("path.opened")
+@requirement("path.opened", "law.7")
 def test_a_folder_that_becomes_a_link_before_the_file_is_opened_is_noticed(
     working: Path, policy: Policy, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

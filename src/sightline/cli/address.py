@@ -43,7 +43,9 @@ def bind(host: str, number: int) -> socket.socket | Refusal:
         listening.close()
         if trouble.errno == errno.EADDRINUSE:
             return Refusal("unavailable", f"port {number} is in use", "choose another one with --port")
-        return Refusal("unavailable", f"{url_of(host, number)} cannot be listened on: {trouble.strerror}")
+        return Refusal(
+            "unavailable", f"{url_of(host, number)} cannot be listened on: {trouble.strerror}", "choose another --host"
+        )
     return listening
 
 

@@ -21,6 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.description = (
         "Say to which provider images, crops, pages and frames may be sent so that a model there looks at them."
         " It counts for exactly that provider. The provider that an agent itself asks needs no consent."
+        " With an image that the proxy has described goes the end of its conversation (includeContext)."
     )
     parser.add_argument("action", nargs="?", choices=("list", "yes", "no"), default="list")
     parser.add_argument("provider", nargs="?", metavar="PROVIDER", help="default: the one in the settings")
@@ -46,7 +47,10 @@ def run(args: Namespace) -> int:
         noted = record.consents().get(provider) is given
     if not noted:
         return refused(
-            Refusal("unavailable", f"the record in {settings.folder} could not be written"), as_json=args.json
+            Refusal(
+                "unavailable", f"the record in {settings.folder} could not be written", "see to the disk and repeat"
+            ),
+            as_json=args.json,
         )
     found: dict[str, Json] = {"provider": provider, "consent": given}
     return answer(found, [_sentence(provider, given=given)], as_json=args.json)
@@ -64,9 +68,11 @@ def _provider(settings: Settings, name: str) -> str | Refusal:
     from sightline.cli import compose
 
     found = compose.directory(settings)
-    seer = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
-    if isinstance(found, Refusal) or isinstance(seer, Refusal):
-        return found if isinstance(found, Refusal) else Refusal("invalid_input", str(seer))
+    if isinstance(found, Refusal):
+        return found
+    seer = compose.named_seer(settings, found)
+    if isinstance(seer, Refusal):
+        return seer
     receivers = {name: compose.receiver(upstream) for name, upstream in found.named.items()}
     known = {**receivers, **{host: host for host in receivers.values()}}
     if seer is not None:
@@ -79,4 +85,5 @@ def _provider(settings: Settings, name: str) -> str | Refusal:
 
 
 def _sentence(provider: str, *, given: bool) -> str:
-    return f"{provider}: {(SENT if given else NOT_SENT).format(provider)}"
+    words = f"{SENT}, by the proxy with the end of their conversation (includeContext)" if given else NOT_SENT
+    return f"{provider}: {words.format(provider)}"

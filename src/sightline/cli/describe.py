@@ -164,7 +164,11 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | N
 
     image = at.record.image(at.reach, found.images[0].sha256)
     if image is None:
-        return Refusal("unavailable", f"{reference} could not be kept, and is not there to be drawn on")
+        return Refusal(
+            "unavailable",
+            f"{reference} could not be kept, and is not there to be drawn on",
+            "see to the disk and repeat",
+        )
     boxes = [[*box, label] for each in found.boxes if each.at for box, label in [(_corners(each.at), each.label)]]
     made = at.workers.ask("overlay", image.data, {"boxes": boxes})
     if isinstance(made, Refusal):

@@ -41,7 +41,7 @@ def _forgotten(record: Record, args: Namespace) -> str | Refusal:
     if isinstance(count, Refusal):
         return count
     if chosen and not count:
-        return Refusal("not_found", f"the record holds no image sha256:{chosen}")
+        return Refusal("not_found", f"the record holds no image sha256:{chosen}", "nothing was to be forgotten")
     return f"sha256:{chosen}" if chosen else ""
 
 

@@ -64,7 +64,9 @@ def _claude(argv: Sequence[str], env: Mapping[str, str], address: str, folder: P
     rest, given = _without_settings(argv)
     own = _settings(given, folder, read)
     if own is None:
-        return Refusal("invalid_input", "the --settings of claude are neither JSON nor a file that holds it")
+        return Refusal(
+            "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
+        )
     formerly, where = next(_addresses(own, env, folder, read), ("", ""))
     merged = json.dumps({**own, "env": {**_env_of(own), _ANTHROPIC: address}}, ensure_ascii=False)
     pointed = (rest[0], "--settings", merged, *rest[1:])

@@ -70,7 +70,8 @@ def _get(name: Name, data: Path, *, as_json: bool) -> int:
             for file, content in files.items():
                 write_whole(folder / file, content, mode=0o644)
         except OSError as fault:
-            return refused(Refusal("not_permitted", f"{folder} cannot be written: {fault.strerror}"), as_json=as_json)
+            what = f"{folder} cannot be written: {fault.strerror}"
+            return refused(Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME"), as_json=as_json)
         held = weights.find(name, data)
     assert held is not None
     place = str(held["detector"].parent)

@@ -56,9 +56,11 @@ def run(args: Namespace) -> int:
     settings = load()
     warn(settings.warnings)
     upstream = reached(settings, args.base_url)
-    key = upstream if isinstance(upstream, Refusal) else _key(settings, upstream, args.api_key_env)
-    if isinstance(upstream, Refusal) or isinstance(key, Refusal):
-        return refused(upstream if isinstance(upstream, Refusal) else Refusal("invalid_input", str(key)))
+    if isinstance(upstream, Refusal):
+        return refused(upstream)
+    key = _key(settings, upstream, args.api_key_env)
+    if isinstance(key, Refusal):
+        return refused(key)
     wire = args.wire or _spoken(upstream, args.base_url)
     trial = asyncio.run(_tried(settings, upstream, wire, args.model, key, args.timeout))
     remembered = _remembered(settings, upstream.name, args.model, trial)

@@ -64,7 +64,7 @@ def _through(started: Launch, listening: socket, settings: Settings, args: Names
         return whole
     proxy = Beside(whole, listening, verbose=args.verbose)
     if not proxy.start():
-        return Refusal("unavailable", "the proxy could not be started")
+        return Refusal("unavailable", "the proxy could not be started", "sightline serve shows why")
     try:
         with _private(started) as argv:
             return _agent(argv, started)
@@ -108,7 +108,9 @@ def _agent(argv: tuple[str, ...], started: Launch) -> int | Refusal:
             agent.send_signal(signum)
         code = agent.wait()
     except OSError as trouble:
-        return Refusal("not_permitted", f"{argv[0]} cannot be started: {trouble.strerror}")
+        return Refusal(
+            "not_permitted", f"{argv[0]} cannot be started: {trouble.strerror}", "see whether it is a program"
+        )
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)

@@ -25,6 +25,7 @@ __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _LARGEST_REPLY = 16 * 1024 * 1024
+_AGAIN = "see whether it is up and its address is right, and repeat"
 
 ProxyFor = Callable[[str, str], str | None]
 """The address of the proxy for a scheme and a host, if one is to be used."""
@@ -56,7 +57,7 @@ class Dialler:
                         raise
             return await _sent(await self._dial(where), verb, head, body)
         except (Cut, OSError, ValueError) as error:
-            return Refusal("unavailable", f"{_host(where)} did not answer: {_plain(error)}")
+            return Refusal("unavailable", f"{_host(where)} did not answer: {_plain(error)}", _AGAIN)
 
     def rest(self, exchange: Exchange, url: str) -> None:
         """Keep a connection for the next request, if its answer was read to the end."""
@@ -81,7 +82,7 @@ class Dialler:
                 finally:
                     self.rest(exchange, url)
         except (TimeoutError, Cut):
-            return Refusal("unavailable", f"{_host(urlsplit(url))} did not answer to the end")
+            return Refusal("unavailable", f"{_host(urlsplit(url))} did not answer to the end", _AGAIN)
         named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in exchange.headers]
         return Reply(exchange.status, named, text)
 
@@ -133,7 +134,7 @@ def _parted(url: str) -> SplitResult | Refusal:
             return parts
     except ValueError:
         pass
-    return Refusal("invalid_input", "the upstream's address is no http:// or https:// address")
+    return Refusal("invalid_input", "the upstream's address is no http:// or https:// address", "mend its baseUrl")
 
 
 def _host(where: SplitResult) -> str:

@@ -20,7 +20,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
 from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import found
-from sightline.seers.registry import OURS, Named, Registry
+from sightline.seers.registry import OURS, Named, Registry, elsewhere
 from sightline.settings import Settings
 
 _NOBODY = Unanswered(
@@ -123,6 +123,8 @@ def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
     provider, _, name = model.partition("/")
     if provider == LOCAL:
         return OURS
+    if provider not in reached and (other := elsewhere(provider, name)):
+        return other
     if not name or provider not in reached:
         known = ", ".join(sorted(reached))
         return Unanswered(

@@ -27,7 +27,7 @@ def directory(
     settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
 ) -> Directory | Refusal:
     """Every upstream that can be named, and who owns each wire."""
-    named = _named(settings)
+    named = {name: each for name, each in _named(settings).items() if each.bases}
     owners = {wire: named[name] for wire, name in _OWNERS.items()}
     for api, url in (taken or {}).items():
         there = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
@@ -53,7 +53,10 @@ def owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:
     name, slash, rest = model.partition("/")
     if slash and name in named:
         return named[name], rest
-    knows = (name for name, preset in PRESETS.items() if any(matches(row.pattern, model) for row in preset.rows))
+    if slash and name in PRESETS:  # one that nobody is sent to by this program
+        return _preset(name), rest
+    rows = ((name, preset.rows) for name, preset in PRESETS.items() if name in named)
+    knows = (name for name, held in rows if any(matches(row.pattern, model) for row in held))
     known = next(knows, None) if model else None
     return (named[known] if known else NOBODY), model
 

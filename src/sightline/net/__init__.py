@@ -37,6 +37,7 @@ _CONNECT_SECONDS = 10.0
 _TRIES = 4  # addresses of one name that are dialled
 _LARGEST_HEAD = 128 * 1024
 _PIECE = 64 * 1024
+_ELSEWHERE = "see whether the address is right, or fetch it by other means and give the file"
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a name, all of them. Asked once for each step of a fetch."""
@@ -99,7 +100,7 @@ async def _step(url: str, most: int, resolve: Resolver, reach: Reach) -> Fetched
         writer.write(_question(target))
         return await _answer(reader, target, most)
     except (OSError, httptools.HttpParserError, httptools.HttpParserUpgrade):
-        return Refusal("unavailable", f"{target.authority} did not answer in HTTP to the end")
+        return Refusal("unavailable", f"{target.authority} did not answer in HTTP to the end", _ELSEWHERE)
     finally:
         writer.transport.abort()
 
@@ -210,7 +211,7 @@ async def _answer(reader: asyncio.StreamReader, target: Target, most: int) -> Fe
     while not answer.status:
         piece = await reader.read(_PIECE)
         if not piece or answer.heard + len(piece) > _LARGEST_HEAD:
-            return Refusal("unavailable", f"{target.authority} did not answer in HTTP")
+            return Refusal("unavailable", f"{target.authority} did not answer in HTTP", _ELSEWHERE)
         answer.feed(piece)
     onward = _judged(answer, target, most)
     if onward is not None:
@@ -238,7 +239,7 @@ def _judged(answer: _Answer, target: Target, most: int) -> str | Refusal | None:
     if answer.status != 200:
         return Refusal("unavailable", f"{target.authority} answered with status {answer.status}", "check the address")
     if answer.headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        return Refusal("unavailable", f"{target.authority} packed its answer although nobody asked it to")
+        return Refusal("unavailable", f"{target.authority} packed its answer although nobody asked it to", _ELSEWHERE)
     length = answer.headers.get(b"content-length", b"0")
     return _too_large(most) if length.isdigit() and int(length) > most else None
 

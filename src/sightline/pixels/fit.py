@@ -44,7 +44,9 @@ def fit_bitmap(bitmap: Bitmap, target: Target) -> Fitted | Refusal:
 def _unwritable(target: Target) -> Refusal | None:
     if set(FORMATS) & set(target.formats):
         return None
-    return Refusal("unsupported_type", f"an image cannot be made one of {', '.join(target.formats)}")
+    return Refusal(
+        "unsupported_type", f"an image cannot be made one of {', '.join(target.formats)}", "send it as a PNG or JPEG"
+    )
 
 
 def _encodable(target: Target) -> Target:

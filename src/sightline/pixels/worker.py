@@ -192,8 +192,8 @@ class Workers:
 
 
 _NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
-_CLOSED = Refusal("unavailable", "the workers have been ended")
-_DROPPED = Refusal("unavailable", "nobody waits for the answer any more")
+_CLOSED = Refusal("unavailable", "the workers have been ended", "ask a new one")
+_DROPPED = Refusal("unavailable", "nobody waits for the answer any more", "ask again")
 
 
 class _Job:

@@ -30,7 +30,7 @@ def read(path: Path) -> Held | Refusal:
     except FileNotFoundError:
         return {}
     except OSError as trouble:
-        return Refusal("not_permitted", f"{path} cannot be read: {trouble.strerror}")
+        return Refusal("not_permitted", f"{path} cannot be read: {trouble.strerror}", "see to its permissions")
     except (ValueError, RecursionError) as trouble:
         return Refusal("invalid_input", f"{path} is not JSON: {trouble}", "mend it or remove it")
     if not isinstance(held, dict):
@@ -58,7 +58,7 @@ def change(path: Path, name: str, value: Json) -> Refusal | None:
                 return held
             _write(target, put(held, name, value))
     except OSError as trouble:
-        return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}")
+        return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}", "see to its permissions")
     except ValueError:  # half a character, or a number without an end
         return Refusal("invalid_input", f"{name}: that cannot be written in JSON", "give plain text")
     return None

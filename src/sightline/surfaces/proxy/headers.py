@@ -48,7 +48,7 @@ def unwelcome(request: Request) -> Refusal | None:
     # A page's plain GET has no origin, but a browser says where it comes from.
     foreign = request.header(b"sec-fetch-site") in ("cross-site", "same-site")
     if foreign or (host and not _is_here(host)) or (origin and not _is_here(origin.partition("://")[2])):
-        return Refusal("not_permitted", "only programs of this machine are served here")
+        return Refusal("not_permitted", "only programs of this machine are served here", "call it by 127.0.0.1")
     return None
 
 

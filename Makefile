@@ -19,6 +19,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@$(PIP) --require-hashes --requirement requirements/dev.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
+	@SIGHTLINE_HOME=$(CURDIR)/.venv/share/sightline $(BIN)/sightline models get tiny
 	@touch $@
 	@echo "setup: done"
 

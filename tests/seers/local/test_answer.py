@@ -44,6 +44,8 @@ QUESTIONS = [
     ("form", "What is entered in Full name?", '"Marguerite O\'Connell" (field "Full name")', (108, 189)),
     ("form", "What is the user's full name?", '"Marguerite O\'Connell" (field "Full name")', (108, 189)),
     ("form", "What is in the Company field?", 'The field "Company (optional)" is empty.', (108, 358)),
+    ("form", "What is the value of the field VAT?", '"GB 294 8371 06" (field "VAT number")', (108, 262)),
+    ("form", "What is written in the VAT numberr field?", '"GB 294 8371 06" (field "VAT number")', (108, 262)),
     ("form", "How much is the subtotal?", '"£348.00"', (700, 176)),
     ("form", "What is the total due today?", '"£417.60"', (700, 200)),
     ("form", "Is the box 'I agree to the terms' checked?", "Yes: it is checked", (112, 420)),

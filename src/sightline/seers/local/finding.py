@@ -11,6 +11,7 @@ from sightline.seers.local.seen import Line, Part, PartKind, Seen, Table
 
 _ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
 _LARGER = 1.1  # times the usual size of letters is a heading
+_LONG = 8  # letters from which on a name is known with one of them lost
 _PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
@@ -38,9 +39,20 @@ def match(text: str, phrase: str) -> int | None:
         return EXACT
     if key(label_of(text)) == wanted or key(_aside.sub(" ", text)) == wanted:
         return LABEL
+    if _one_letter_lost("".join(words(text)), "".join(words(phrase))):
+        return LABEL
     if f" {' '.join(words(phrase))} " in f" {' '.join(words(text))} ":
         return WITHIN
     return WITHIN if len(wanted) >= _PLAIN and wanted in key(text) and " " in phrase.strip() else None
+
+
+def _one_letter_lost(read: str, meant: str) -> bool:
+    """Whether a reader has lost one letter of a long name, or seen one twice. A figure less is another name."""
+    short, long = sorted((read, meant), key=len)
+    if len(short) < _LONG or len(long) != len(short) + 1:
+        return False
+    at = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    return long[at].isalpha() and short[at:] == long[at + 1 :]
 
 
 def label_of(text: str) -> str:
@@ -105,7 +117,16 @@ def value_of(seen: Seen, label: str) -> Value | None:
     for value in (_valued_by(line, seen) for line in lines):
         if value:
             return value
-    return next(_in_sentences(seen, label), None)
+    return next(_in_sentences(seen, label), None) or _of_one_field(seen, label)
+
+
+def _of_one_field(seen: Seen, label: str) -> Value | None:
+    """Of the one field whose label has these words among others: "Email" asks for the "Email address"."""
+    named = [(part, line) for part, line in labels(seen).items() if match(line.text, label) == WITHIN]
+    if len(named) != 1 or named[0][0].kind != "field":
+        return None
+    part, line = named[0]
+    return Value(text_of(part, seen), part.box, line, part)
 
 
 def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -70,3 +71,21 @@ def assert_refused(ended: Ended, *words: str) -> None:
     assert ended.err.count("\n") == 1, ended.err
     for word in words:
         assert word in ended.err
+
+
+def typed(words: list[str], answer: bytes, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    """A command on a terminal of its own, whose questions get this answer."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave, env=environment(**env), cwd=folder, close_fds=True
+    )
+    os.close(slave)
+    os.write(master, answer)
+    heard = b""
+    try:
+        while piece := os.read(master, 4096):
+            heard += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(master)
+    return process.wait(60), heard.decode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import assert_refused, sightline
+from tests.cli.command import assert_refused, sightline, typed
 from tests.look.answering import MP4, Model, saying, settle
 from tests.look.bad import PNG
 from tests.requirements import requirement
@@ -75,6 +75,63 @@ def test_a_schema_that_cannot_be_read(folder: Path, model: Model) -> None:
 @pytest.mark.parametrize("words", [["ask"], ["ask", "a.png"], ["ask", "a.png", "b", "--fit", "x"], ["video"]])
 def test_wrong_usage(words: list[str]) -> None:
     assert sightline(*words).code == 2
+
+
+@requirement("ask.command")
+def test_a_schema_may_be_too_deep(folder: Path, model: Model) -> None:
+    (folder / "deep.json").write_text('{"type": "object", "not": ' * 3000 + "{}" + "}" * 3000)
+    assert_refused(sightline("ask", "shot.png", "what?", "--schema", "deep.json", folder=folder), "nested too deep")
+    (folder / "half.json").write_text('{"type": "object", "title": "\\ud800"}')
+    half = sightline("ask", "shot.png", "what?", "--schema", "half.json", folder=folder)
+    assert half.json["error"].startswith("INVALID_INPUT: ")
+    assert model.asked == []
+
+
+@requirement("ask.terminal", "FR-3.4", "FR-3.5", "cli.progress")
+@pytest.mark.parametrize("verb", [["ask", "shot.png", "what is it?"], ["video", "demo.mp4", "--model", "here/watcher"]])
+def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, model: Model, verb: list[str]) -> None:
+    code, heard = typed(verb, b"", {}, folder)
+    assert code == 0
+    assert "asking …\r\x1b[K" in heard
+    assert '{"a": "a small flag"}\r\n' in heard
+    assert "1,287 tokens in, 48 tokens out" in heard
+    assert "[Vision Proxy]" in heard
+    assert '"input_tokens"' not in heard
+    code, heard = typed([*verb, "--json"], b"", {}, folder)
+    assert '"input_tokens": 1287' in heard
+    code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
+    assert (code, '"ok"' in heard, "sightline: FILE_NOT_FOUND: " in heard) == (1, False, True)
+
+
+@requirement("ask.terminal", "FR-3.4")
+@pytest.mark.parametrize("verb", [["ask", "shot.png", "what is it?"], ["video", "demo.mp4", "--model", "far/watcher"]])
+def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str]) -> None:
+    upstreams = {"far": {"baseUrl": "http://eyes.invalid:9/v1"}}
+    env = {
+        "SIGHTLINE_UPSTREAMS": json.dumps(upstreams),
+        "SIGHTLINE_MODEL": "far/eye",
+        "SIGHTLINE_API_KEY": "k",
+        "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}, "watcher": {"video": True}}),
+    }
+    question = "images, crops, pages and frames may be sent to eyes.invalid:9 to be looked at: is that all right? [y/N]"
+    _, heard = typed(verb, b"n\n", env, folder)
+    assert question in heard
+    assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}
+    code, heard = typed(verb, b"y\n", env, folder)
+    assert (code, question in heard) == (1, True)
+    assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"eyes.invalid:9": True}
+    assert question not in typed(verb, b"", env, folder)[1]
+
+
+@requirement("ask.usage", "telemetry.failed")
+def test_what_never_went_out_is_no_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with saying("words") as there:
+        settle(monkeypatch, there, SIGHTLINE_UPSTREAMS=json.dumps({"here": {"baseUrl": {"anthropic": there.url}}}))
+        no = sightline("video", "demo.mp4", "--model", "here/watcher", folder=folder)
+        assert no.json["error"].startswith("VIDEO_NOT_SUPPORTED: "), no
+        assert " takes no file of type video/mp4" in no.json["error"]
+        assert there.asked == []
+    assert sightline("usage").out == "nobody was asked yet\n"
 
 
 @requirement("ask.command", "cli.video")

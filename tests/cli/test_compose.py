@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from sightline.cli import compose
+from sightline.look.whole import price_of
+from sightline.model.asking import Usage
 from sightline.model.refusal import Refusal
 from sightline.seers.choice import Named
 from sightline.settings import Settings, load
@@ -127,3 +129,22 @@ def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: 
 )
 def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: str, proxy: str | None) -> None:
     assert compose.proxies(variables)("https", host) == proxy
+
+
+@requirement("telemetry.cost")
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"upstreams": {"work": {"baseUrl": "https://api.together.xyz/v1"}}, "model": "work/eye"},
+        {"provider": "openai", "modelId": "eye", "baseUrl": "https://api.together.xyz/v1"},
+    ],
+    ids=["an upstream of one's own", "another address"],
+)
+def test_a_look_of_one_s_own_upstream_has_its_price(tmp_path: Path, held: dict[str, object]) -> None:
+    own = settings(tmp_path / "home", **held)
+    places = compose.directory(own)
+    assert not isinstance(places, Refusal)
+    model = "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8"
+    price = price_of(own, places)(f"api.together.xyz/{model}", Usage(1_000_000, 1_000_000))
+    assert price is not None
+    assert price > 0

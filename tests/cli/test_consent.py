@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record
-from tests.cli.command import assert_refused, sightline
+from tests.cli.command import ALONE, assert_refused, sightline
+from tests.look.bad import PNG
 from tests.requirements import requirement
 
 
@@ -71,3 +72,14 @@ def test_consent_that_would_not_be_remembered_is_refused(home: Path) -> None:
     ended = sightline("consent", "yes", "openai")
     assert (ended.code, ended.out) == (1, "")
     assert "could not be written" in ended.err.splitlines()[-1]
+
+
+@requirement("consent.command")
+def test_so_does_that_of_a_provider_which_only_a_library_reaches(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(PNG)
+    env = {**ALONE, "SIGHTLINE_MODELS": '{"bedrock/eye": {"vision": true}}'}
+    asked = sightline("describe", "shot.png", "--model", "bedrock/eye", env=env, folder=tmp_path).err
+    command = asked.partition("the user runs: ")[2].strip().rstrip(")").split()
+    assert command == ["sightline", "consent", "yes", "bedrock"]
+    assert sightline(*command[1:], "--json").json == {"provider": "bedrock", "consent": True}
+    assert_refused(sightline("consent", "yes", "badrock"), "no provider 'badrock'")

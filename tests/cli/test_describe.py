@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pty
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
 from tests.engine.parts import picture
 from tests.look.eyes import eyes, named, sent
 from tests.requirements import requirement
@@ -70,7 +68,8 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
         ended = sightline(*words, env=env, folder=folder)
         assert (ended.code, ended.err) == (0, "")
-        assert "[Vision Proxy] middle at [160, 120, 480, 360]\n[Vision Proxy] drawn to where.png\n" in ended.out
+        assert "[Vision Proxy] middle at [160, 120, 480, 360]\n" in ended.out
+        assert ended.out.endswith("\n[Vision Proxy] drawn to where.png\n")
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
             assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
@@ -134,24 +133,6 @@ def test_a_no_is_one_line_with_what_to_do(folder: Path) -> None:
     assert (refusal.code, refusal.json["reason"]) == (1, "not_found")
 
 
-def typed(words: list[str], answer: bytes, env: dict[str, str], folder: Path) -> tuple[int, str]:
-    """A command on a terminal of its own, whose questions get this answer."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave, env=environment(**env), cwd=folder, close_fds=True
-    )
-    os.close(slave)
-    os.write(master, answer)
-    heard = b""
-    try:
-        while piece := os.read(master, 4096):
-            heard += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(master)
-    return process.wait(60), heard.decode()
-
-
 @requirement("FR-3.4", "cli.progress")
 def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Path) -> None:
     env = {**named("http://eyes.invalid:9"), "SIGHTLINE_API_KEY": "k"}
@@ -177,3 +158,48 @@ def test_with_no_key_and_no_network_it_reads_and_answers(folder: Path) -> None:
     assert "by local" in ended.out
     no = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert_refused(no, "vision-proxy model PROVIDER/MODEL")
+
+
+@requirement("cli.overlay.first")
+def test_where_nothing_can_be_drawn_nobody_is_asked_and_what_was_paid_for_is_printed(folder: Path) -> None:
+    with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
+        env = named(provider, "qwen3-vl-8b")
+        words = ("describe", "shot.png", "--question", "Where?", "--overlay")
+        (folder / "shut").mkdir(mode=0o500)
+        for target in ("absent/where.png", "shot.png/where.png", "shut/where.png"):
+            no = sightline(*words, target, env=env, folder=folder, command=POWERLESS)
+            assert_refused(no, f"{target} cannot be written", "another --overlay")
+        assert provider.exchanges == []
+        long = "n" * 300 + ".png"  # which only the disk itself refuses
+        for more, first in (((), "[Vision Proxy] shot.png by "), (("--json",), '{"images": ')):
+            ended = sightline(*words, long, *more, env=env, folder=folder)
+            assert (ended.code, ended.out.startswith(first)) == (1, True), ended
+            assert "drawn to" not in ended.out
+            assert ended.err.count("\n") == 1
+            assert "cannot be written" in ended.err
+
+
+@requirement("grounding.flagged", "cli.overlay")
+def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(folder: Path) -> None:
+    line = '[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}, {"bbox_2d": [0, 0, 9999, 5], "label": "b"}]'
+    with eyes(line) as provider:
+        words = ("describe", "shot.png", "--question", "Where?", "--overlay")
+        ended = sightline(*words, "doubt.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
+        assert "[Vision Proxy] middle at [160, 120, 480, 360] (doubtful)\n" in ended.out
+        assert "[Vision Proxy] 1 place did not fit the image\n" in ended.out
+    with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
+        sightline(*words, "sure.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
+    doubtful, sure = (Image.open(folder / name).convert("RGB").tobytes() for name in ("doubt.png", "sure.png"))
+    assert doubtful != sure, "what is doubtful is drawn as such"
+
+
+@requirement("words.any")
+def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> None:
+    odd = os.fsdecode(b"odd-\xff.png")
+    (folder / odd).write_bytes(IMAGE)
+    with eyes("words") as provider:
+        for question in ([], ["--question", os.fsdecode(b"\xff?")]):
+            ended = sightline("describe", odd, "other.png", *question, env=named(provider), folder=folder)
+            assert (ended.code, ended.err) == (0, "")
+            assert "odd-?.png" in ended.out
+        assert len(provider.exchanges) == 2

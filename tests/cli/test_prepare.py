@@ -112,7 +112,7 @@ def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
 
 
 @requirement("cli.prepare", "library.spare")
-@pytest.mark.parametrize("given", ["", "nonsense", '{"a": 1', "[1, 2", "7"])
+@pytest.mark.parametrize("given", ["nonsense", '{"a": 1', "[1, 2", "7"])
 def test_what_cannot_be_read_passes_untouched_with_a_note(given: str) -> None:
     ended = prepare(given)
     assert (ended.code, ended.out) == (0, given)
@@ -130,6 +130,8 @@ def test_bytes_that_are_no_text_pass_too() -> None:
 
 @requirement("cli.prepare", "cli.one_line", "cli.exit")
 def test_what_makes_no_sense_is_refused_in_one_line() -> None:
+    for nothing in ("", " \n"):
+        assert_refused(prepare(nothing), "there is no body", "< body.json")
     assert_refused(prepare(HOISTED, "--upstream", "nobody"), "'nobody'", "deepseek")
     assert_refused(prepare(HOISTED, "--retention", "sometimes"), "retention", "turns:N")
     assert prepare(HOISTED, wire="telegraph").code == 2

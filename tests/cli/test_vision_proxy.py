@@ -73,6 +73,7 @@ def test_grounding_models_are_added_removed_listed_and_reset() -> None:
 
     known = sightline("vision-proxy", "grounding-models", "add", "ollama/qwen3-vl:8b")
     assert (known.code, known.err) == (0, "")
+    assert known.out == "[Vision Proxy] grounding-models add ollama/qwen3-vl:8b: qwen_normalized_1000\n"
     unknown = sightline("vision-proxy", "grounding-models", "add", "my/own-model")
     assert (unknown.code, "qwen_pixels is assumed" in unknown.err) == (0, True)
     chosen = sightline("vision-proxy", "grounding-models", "add", "my/other", "--format", "molmo_points")
@@ -89,6 +90,12 @@ def test_grounding_models_are_added_removed_listed_and_reset() -> None:
     assert "my/other: molmo_points (your entry)" in sightline("vision-proxy", "grounding-models", "list").out
     sightline("vision-proxy", "grounding-models", "remove", "my/other")
     assert "my/other" not in held()
+    before = held()
+    never = sightline("vision-proxy", "grounding-models", "remove", "never/there")
+    assert_refused(never, "never/there is not listed", "grounding-models list")
+    assert held() == before
+    by_family = sightline("vision-proxy", "grounding-models", "remove", "mine/qwen3-vl")
+    assert (by_family.code, held()["mine/qwen3-vl"]) == (0, {"format": "none"})
     assert sightline("vision-proxy", "grounding-models", "reset").code == 0
     assert held() == {}
 
@@ -110,7 +117,16 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"openai": True}
     with opened(load()) as record:
         noted = [entry.about.get("command") for entry in record.entries("vision_proxy.command")]
+    listed = sightline("vision-proxy", "list").out.splitlines()
+    assert all(line.endswith("/eye-1: What is 'it'?") for line in listed), listed
     assert noted == [None, "status", "consent yes openai"], "the first is a joint look, and says itself what it was"
+
+
+@requirement("FR-1.7")
+def test_status_says_a_switch_as_it_is_typed() -> None:
+    assert "[Vision Proxy] context: on (default)\n" in sightline("vision-proxy").out
+    sightline("vision-proxy", "context", "off")
+    assert "[Vision Proxy] context: off (" in sightline("vision-proxy").out
 
 
 def test_status_says_who_looks_and_whether_the_user_has_agreed() -> None:

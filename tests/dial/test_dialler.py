@@ -413,3 +413,22 @@ async def test_a_whole_exchange_has_its_time() -> None:
         assert isinstance(reply, Refusal)
         assert (reply.code, reply.what) == ("unavailable", f"localhost:{upstream.port} did not answer to the end")
         await upstream.ended.wait()  # nothing is left open
+
+
+@requirement("seer.sixty")
+async def test_an_answer_may_take_longer_than_the_longest_silence_in_it() -> None:
+    async def drip(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n")
+        for _ in range(8):
+            await asyncio.sleep(0.2)
+            if peer.reader.at_eof():
+                return
+            await peer.say(b"x")
+
+    async with listening(drip) as upstream:
+        found = await Dialler().ask("GET", upstream.url, {}, b"", 1.0)
+        assert isinstance(found, Reply)
+        assert found.body == b"x" * 8
+        for short in (0.05, 0.3):  # nothing comes in that time; and in all of it not enough
+            assert isinstance(await Dialler().ask("GET", upstream.url, {}, b"", short), Refusal)

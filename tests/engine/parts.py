@@ -56,10 +56,6 @@ class ScriptedSeer:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        answer = await self.ask(Question(question, (image,), instructions))
-        return answer if isinstance(answer, Refusal) else answer.text
-
     async def ask(self, question: Question) -> Answer | Refusal:
         self.looks += question.images
         self.asked.append((question.instructions, question.words))

@@ -276,3 +276,25 @@ def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatc
     ]  # fmt: skip
     assert [path for path in refused if there(str(path), policy)] == []
     assert not there(str(inside / "a.png"), policy_for(inside, None, (), None, closed=(inside,)))
+
+
+@requirement("retain.stays", "retain.fold", "law.2")
+async def test_what_has_left_stays_away_when_its_file_goes_and_what_stayed_stays(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    record = open_record(tmp_path / "record")
+    talk = Talk(files)
+    talk.ask()
+    for _ in range(4):
+        talk.view()
+    (files / "2.png").unlink()  # before it could leave
+    talk.answer()
+    body = talk.ask()
+    first = await Stage(retention=Retention(turns=0), record=record).prepare(body)
+    assert [Path(path).name for path, _ in lines(first)] == ["1.png", "3.png", "4.png"]
+    (files / "1.png").unlink()
+    (files / "2.png").write_bytes(picture(2, SIZE))
+    for _ in range(2):  # in this process and in another one
+        again = await Stage(retention=Retention(turns=0), record=record).prepare(talk.ask())
+        assert lines(again) == lines(first)
+    record.close()

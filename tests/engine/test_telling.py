@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sightline.engine import Options
+from sightline.model.asking import Answer, Question
 from sightline.model.fate import Refused, Told
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
@@ -248,9 +249,9 @@ async def test_bytes_are_kept_before_anybody_looks() -> None:
     kept: list[bool] = []
 
     class Watching(ScriptedSeer):
-        async def look(self, *what: object) -> str | Refusal:
+        async def ask(self, question: Question) -> Answer | Refusal:
             kept.append(stage.record.image("somebody", digest) is not None)
-            return "words"
+            return await super().ask(question)
 
     stage.seers = [Watching()]
     await stage.prepare(asking(picture()))

@@ -314,8 +314,8 @@ async def test_a_look_that_fails_leaves_nothing_is_noted_and_is_not_repeated() -
         assert joints(words) == ["", ""]
         talk.answer("yes").messages.pop()
     assert len(seer.asked) == 3
-    (entry,) = at.record.entries("vision_proxy.skip")
-    assert entry.images == tuple(sorted((digest(), digest(1))))
+    (entry,) = at.record.entries("vision_proxy.joint_description")
+    assert (entry.images, entry.error) == ((digest(), digest(1)), "unavailable")
 
 
 async def test_a_look_that_takes_too_long_is_not_said_later_where_a_request_has_gone_out_without_it() -> None:

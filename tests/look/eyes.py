@@ -41,6 +41,7 @@ def named(provider: Provider | str, model: str = "eye-1", **more: str) -> dict[s
         "SIGHTLINE_UPSTREAMS": json.dumps(upstreams),
         "SIGHTLINE_PROVIDER": "mine",
         "SIGHTLINE_MODEL_ID": model,
+        "SIGHTLINE_MODELS": json.dumps({name: {"vision": True} for name in ("eye-2", "chosen")}),
         **more,
     }
 

@@ -10,6 +10,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,13 @@ import pytest
 
 import sightline
 from sightline.look import Analysis, Failed, door
+from sightline.look.advice import advised
 from sightline.model.asking import Usage
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream
 from sightline.seers.prompt import INSTRUCTIONS, version
+from sightline.settings import load
 from tests.engine.parts import picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
@@ -409,6 +413,25 @@ def test_a_call_s_own_model_looks_also_where_the_environment_names_one(monkeypat
         assert [len(provider.asked(model)) for model in ("locked", "chosen")] == [1, 1]
 
 
+@requirement("FR-1.4")
+def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("words") as provider:
+        use(monkeypatch, provider, "my-own", SIGHTLINE_MODELS='{"stone": {"vision": false}, "eye": {"vision": true}}')
+        for model in ("mine/who-knows", "bedrock/who-knows"):
+            no = failed("shot.png", model=model)
+            assert no.reason == "invalid_input"
+            assert no.message.startswith(f"VISION_NOT_SUPPORTED: {model} is not known to see images (")
+        assert "takes no images itself" in failed("shot.png", model="mine/stone").message
+        assert provider.exchanges == []
+        assert done("shot.png", model="mine/eye").seer.endswith("/eye")
+        assert done("shot.png", model="mine/my-own").seer.endswith("/my-own"), "the user names it as well"
+        said = sightline.describe("shot.png", model="mine/who-knows")
+        assert isinstance(said, Analysis), "a person may try whom nobody knows"
+        blind = sightline.describe("shot.png", model="mine/stone")
+        assert isinstance(blind, Failed)
+        assert "takes no images itself" in blind.message
+
+
 @requirement("FR-1.9", "FR-1.2.2", "FR-2.7")
 def test_a_call_is_noted_with_all_that_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("words") as provider:
@@ -530,3 +553,115 @@ When a crop is applied, the response fence carries a `crop_origin` attribute (e.
 The tool result is authoritative for the specific question asked; the cached generic description remains the default for everything else.
 
 """  # noqa: E501
+
+
+@requirement("grounding.patterns", "FR-4.1.2")
+@pytest.mark.parametrize("how", ["upstream", "base"])
+def test_an_entry_counts_under_the_name_that_the_user_has_given(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    with eyes("a box [10, 20, 30, 40]") as provider:
+        use(monkeypatch, provider, "my-own")
+        if how == "base":
+            monkeypatch.setenv("SIGHTLINE_BASE_URL", f"{provider.url}/v1")
+        assert done("shot.png").boxes == ()
+        monkeypatch.setenv("SIGHTLINE_GROUNDING_MODELS", '{"mine/my-own": {"format": "claude_pixels"}}')
+        (box,) = done("shot.png", "Where?").boxes
+        assert box.at == (10, 20, 30, 40)
+        use(monkeypatch, provider, "qwen3-vl-8b")
+        monkeypatch.setenv("SIGHTLINE_GROUNDING_MODELS", '{"mine/qwen3-vl-8b": {"format": "none"}}')
+        assert done("shot.png").boxes == ()
+
+
+@requirement("grounding.sizes")
+def test_several_images_are_announced_in_the_sizes_in_which_pixels_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "large.png").write_bytes(picture(3, (3840, 2160)))
+    with eyes("Image 1: the dialog [10, 20, 30, 40]") as provider:
+        use(monkeypatch, provider, "claude-opus-4-1")
+        monkeypatch.setenv("SIGHTLINE_GROUNDING_MODELS", '{"mine/claude-opus-4-1": {"format": "claude_pixels"}}')
+        found = done(["large.png", "shot.png"], "Where?")
+        _, asked, images = sent(provider)
+        large, small = (size_of(image) for image in images)
+        assert large.width < 3840, "this model makes it smaller, so that it is sent smaller"
+        assert asked.startswith(f"Image 1: {large} pixels (large.png)\nImage 2: {small} pixels (shot.png)\n")
+        assert found.boxes[0].at == tuple(round(value * 3840 / large.width) for value in (10, 20, 30, 40))
+        assert done(["large.png", "shot.png"], "Where?").cached
+
+
+@requirement("grounding.flagged", "cli.describe.json")
+def test_a_program_learns_which_places_are_doubtful_and_how_many_did_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = '[{"bbox_2d": [0, 0, 500, 500], "label": "a"}, {"bbox_2d": [0, 0, 5000, 5000], "label": "b"}]'
+    with eyes(line, "plain") as provider:
+        use(monkeypatch, provider, "qwen3-vl-8b")
+        found = done("shot.png").as_dict()
+        assert found["boxes"] == [{"image": 0, "label": "a", "box": [0, 0, 320, 240], "doubtful": True}]
+        assert found["misfits"] == 1
+        assert "misfits" not in done("shot.png", "Else?").as_dict()
+
+
+@requirement("words.any")
+def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"odd-\xff.png")
+    (tmp_path / odd).write_bytes(IMAGE)
+    with eyes("words") as provider:
+        use(monkeypatch, provider)
+        found = done([odd, "other.png"], "What is \udcff?", reason="\ud800")
+        assert "odd-?.png" in found.fence
+        assert sent(provider)[1].endswith("(other.png)\n\nWhat is ??")
+        said = sightline.describe([odd], question="\ud800?")
+        assert isinstance(said, Analysis), said
+        no = failed("shot.png", model="mine/\ud800")
+        assert no.message.startswith("VISION_NOT_SUPPORTED: mine/? ")
+    assert json.dumps(found.as_dict(), ensure_ascii=False).encode()
+    assert door().record.entries("vision_proxy.tool_call")[0].about["reason"] == "?"
+
+
+@requirement("tools.fault")
+@pytest.mark.parametrize(
+    ("name", "arguments", "begins"),
+    [
+        ("view_image", {"path": "shot.png"}, '{"ok": false, "reason": "render_unavailable"'),
+        ("analyze_image", {"images": ["shot.png"], "question": "What?"}, "Error (unavailable): "),
+        ("analyze_image", {"images": ["shot.png"]}, "Error (invalid_input): "),
+        ("vision_analyze", {"prompt": "What?", "file_path": "/shot.png"}, '{"ok": false, "error": "LLM_ERROR: '),
+        ("vision_analyze", {}, '{"ok": false, "error": "INVALID_INPUT: '),
+    ],
+)
+def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
+    monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any], begins: str
+) -> None:
+    monkeypatch.setattr("sightline.look.views.kind_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.look.ask.taken", lambda *_: 1 / 0)
+    said: Any = sightline.call(name, arguments)
+    assert said.content()[0]["text"].startswith(begins)
+
+
+@requirement("seer.troubles")
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "its key was refused; check apiKey in the settings"),
+        (403, "its key was refused; check apiKey in the settings"),
+        (404, "there is no such model there"),
+    ],
+)
+def test_a_person_learns_what_to_do_about_a_provider_s_no(
+    monkeypatch: pytest.MonkeyPatch, status: int, words: str
+) -> None:
+    with eyes("words", faults=[Fail(status=status, words="secret words")]) as provider:
+        use(monkeypatch, provider)
+        no = failed("shot.png")
+    assert f"(status {status})" in no.message
+    assert words in no.message
+    assert "secret" not in no.message
+
+
+@requirement("seer.troubles")
+def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
+    settings = load({"OPENAI_API_KEY": "sk-1"})
+    no = Refusal("unavailable", "openai/eye did not answer (status 401)", "ask again in a while", 401)
+    upstream = Upstream("openai", {}, "openai", ("OPENAI_KEY", "OPENAI_API_KEY"))
+    assert advised(no, upstream, settings).remedy == "its key was refused; check OPENAI_API_KEY"
+    own = replace(upstream, api_key="sk-2")
+    assert advised(no, own, settings).remedy == "its key was refused; check the apiKey of openai in the settings"
+    assert advised(replace(no, status=500), upstream, settings).remedy == "ask again in a while"

@@ -11,6 +11,7 @@ import pytest
 
 import sightline
 from sightline.look import Analysis, Door, Failed, door
+from sightline.look.doors import UNNAMED, Turns
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture
 from tests.engine.test_turns import FAILED, digest
 from tests.look.eyes import eyes, named, sent
@@ -64,6 +65,19 @@ def test_without_a_limit_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with eyes("an answer") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="0")
         assert all(isinstance(call(f"number {number}?"), Analysis) for number in range(12))
+
+
+@requirement("seer.calls.unnamed")
+def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
+    now = 0.0
+    turns = Turns(lambda: now)
+    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False]
+    assert [turns.takes("named", 1) for _ in range(2)] == [True, False]
+    now = 59.0
+    assert not turns.takes(UNNAMED, 2)
+    now = 60.5
+    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False], "those that were refused are none"
+    assert not turns.takes("named", 1), "a turn that has a name lasts"
 
 
 @requirement("tell.context.tool")

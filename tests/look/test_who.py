@@ -70,7 +70,7 @@ def test_a_main_model_that_sees_nothing_is_not_asked(provider: Provider) -> None
     settle(provider, provider="mine", model="main", models={"main": {"vision": False}})
     no = sightline.analyze("shot.png", "What is it?")
     assert isinstance(no, Failed)
-    assert "no model that could look was found" in no.message
+    assert "only text and shapes were read here" in no.message
     assert provider.exchanges == []
 
 
@@ -146,12 +146,11 @@ def test_the_user_says_by_pattern_what_else_a_model_can_do(provider: Provider) -
     settle(provider, provider="mine", modelId="main", models={"mine/main": {"grounding": "gemini_normalized_1000"}})
     there = sightline.analyze("shot.png", "Where?")
     assert isinstance(there, Analysis)
-    seer = there.seer
-    assert 'grounding_format="none"' in there.fence, "the provider goes by its address here"
-    settle(provider, provider="mine", modelId="main", models={seer: {"grounding": "gemini_normalized_1000"}})
+    assert 'grounding_format="gemini_normalized_1000"' in there.fence, "by the name that the user has given"
+    settle(provider, provider="mine", modelId="main", models={there.seer: {"grounding": "unit_xyxy"}})
     named = sightline.analyze("shot.png", "Where?")
     assert isinstance(named, Analysis)
-    assert 'grounding_format="gemini_normalized_1000"' in named.fence
+    assert 'grounding_format="unit_xyxy"' in named.fence, "and by its address"
     settle(provider, provider="mine", modelId="qwen3-vl", models={"qwen*": {"grounding": False}})
     without = sightline.analyze("shot.png", "Where?")
     assert isinstance(without, Analysis)

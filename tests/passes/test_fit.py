@@ -121,12 +121,27 @@ def test_with_more_images_than_are_taken_the_oldest_are_left_out_and_kept() -> N
 
 
 def test_what_tools_brought_leaves_before_what_was_pasted_and_a_file_of_the_provider_leaves_last() -> None:
-    pasted, brought, held = inline("pasted"), inline("brought"), Opaque("file_1")
-    what = scene(held, pasted, brought)
-    tool = replace(what.sights[2], role="tool")
-    for most, shown in ((2, [True, True, False]), (1, [True, False, False])):
-        fates = Table().fates(replace(what, sights=(*what.sights[:2], tool)), rules(Limits(count=most)))
-        assert [isinstance(fate, Shown) for fate in fates] == shown
+    held = Opaque("file_1")
+    what = scene(held, inline("pasted"), inline("brought"), *(inline(each) for each in "xyz"))
+    sights = (*what.sights[:2], replace(what.sights[2], role="tool"), *what.sights[3:])
+    for most, left in ((5, [2]), (4, [1, 2])):
+        fates = Table().fates(replace(what, sights=sights), rules(Limits(count=most)))
+        assert [n for n, fate in enumerate(fates) if isinstance(fate, Refused)] == left
+
+
+@requirement("fit.count", "law.2")
+@pytest.mark.parametrize("most", [1, 2, 5, 8])
+def test_the_newest_stay_where_there_are_too_many_and_what_has_left_stays_away(most: int) -> None:
+    what = scene(*(inline(f"p{n}") for n in range(9)), *(inline(f"v{n}") for n in range(9)))
+    sights = tuple(replace(each, role="user" if n < 9 else "tool") for n, each in enumerate(what.sights))
+    gone: set[int] = set()
+    for count in range(1, len(sights) + 1):
+        fates = Table().fates(replace(what, sights=sights[:count]), rules(Limits(count=most)))
+        left = {n for n, fate in enumerate(fates) if isinstance(fate, Refused)}
+        assert gone <= left
+        assert count - 1 not in left
+        assert count - len(left) <= most
+        gone = left
 
 
 @requirement("fit.seldom")

@@ -241,7 +241,11 @@ def test_what_must_be_known_is_asked_in_three_rounds_and_no_more_than_that() -> 
     assert gone(fates(scene, table=table)) == list(range(9))
     first, second, third = table.rounds
     assert first == {Recall(), *(Probe(each.source) for each in scene.sights if isinstance(each.source, Inline))}
-    assert second == {Present(each.call.path) for each in scene.sights[:9] if each.call and each.call.path}
+    last = len(scene.messages) - 1
+    assert {need.path for need in second if isinstance(need, Present)} == {
+        each.call.path for each in scene.sights[:9] if each.call
+    }
+    assert all(isinstance(need, Present) and need.message <= last for need in second)
     assert third == {Keep(each.source) for each in scene.sights[:9] if isinstance(each.source, Inline)}
 
 
@@ -353,6 +357,18 @@ def test_a_file_that_was_written_anew_does_not_bring_its_former_picture_back() -
     assert gone(fates(replace(scene, sights=same))) == []
     alike = tuple(replace(each, source=inline("one")) for each in same)
     assert len(gone(fates(replace(scene, sights=alike)))) > 1
+
+
+@requirement("retain.turns", "retain.reviewable")
+def test_several_images_of_one_result_do_not_count_as_written_over_by_each_other() -> None:
+    scene = looking(turns=8)
+    doubled = tuple(
+        replace(each, source=inline(f"{n}{page}"), place=(*each.place, page))
+        for n, each in enumerate(scene.sights)
+        for page in range(3)
+    )
+    left = gone(fates(replace(scene, sights=doubled), TURNS))
+    assert len(left) == 3 * len(gone(fates(scene, TURNS)))
 
 
 @requirement("retain.stays")

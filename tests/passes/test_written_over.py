@@ -44,7 +44,9 @@ def test_an_image_stays_whose_file_was_given_to_another_tool(name: str) -> None:
     assert not leaves(scene((3, Call("c2", name, PATH))))
     assert leaves(scene((3, Call("c2", name, PATH)), ours=True)), "the record has it as it was"
     assert leaves(scene((3, Call("c2", name, "/home/me/other.png"))))
-    assert leaves(scene((1, Call("c2", name, PATH)))), "that was before it was read"
+    before = scene()
+    assert leaves(replace(before, calls=((1, Call("c2", name, PATH)), *before.calls))), "that was before it was read"
+    assert not leaves(scene((1, Call("c2", name, PATH)))), "that was beside it, and after it"
     assert leaves(scene((3, Call("c2", "read_file", PATH)))), "that brought it once more"
 
 

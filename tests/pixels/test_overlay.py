@@ -9,6 +9,7 @@ from PIL import Image
 
 from sightline.model.refusal import Refusal
 from sightline.pixels.overlay import COLOURS, overlay_task
+from sightline.pixels.worker import Workers
 from tests.requirements import requirement
 from tests.scripted.pictures import encode
 
@@ -62,3 +63,16 @@ def test_every_kind_of_bitmap_is_drawn_on_in_colour(mode: str) -> None:
 
 def test_what_is_no_image_is_refused() -> None:
     assert isinstance(overlay_task(b"nothing", {"boxes": []}), Refusal)
+
+
+@requirement("cli.overlay")
+def test_hundreds_of_boxes_on_a_large_image_are_drawn_within_a_worker_s_time() -> None:
+    paper = encode(Image.new("RGB", (3840, 2160), PAPER))
+    boxes = [[x, y, x + 150, y + 60, f"number {x} {y}"] for x in range(0, 3800, 160) for y in range(40, 2000, 240)]
+    workers = Workers()
+    try:
+        made = workers.ask("overlay", paper, {"boxes": boxes})
+    finally:
+        workers.end()
+    assert not isinstance(made, Refusal), made
+    assert len(boxes) > 200

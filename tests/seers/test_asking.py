@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from sightline.model.asking import Answer
+from sightline.model.asking import CUT, Answer, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Reply
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import asked
+from sightline.seers.asking import AGAIN, asked
 from sightline.seers.chat import ChatSeer
 from sightline.seers.messages import MessagesSeer
+from sightline.seers.stream import Events
 from tests.requirements import requirement
 from tests.seers.http import ScriptedHttp, completion, message, reply
 
 IMAGE = Image("1" * 64, "image/webp", Size(4, 3), b"the file's bytes")
 DATA = b64encode(IMAGE.data).decode()
 KEY = "sk-very-secret"
-RETRY = "send another message in a while to have it looked at again"
 
 
 def chat(http: ScriptedHttp) -> ChatSeer:
@@ -37,8 +37,13 @@ def messages(http: ScriptedHttp, **headers: str) -> MessagesSeer:
     )
 
 
+def whole(events: Events) -> Json:
+    return events[-1]
+
+
 async def look(seer: ChatSeer | MessagesSeer) -> str | Refusal:
-    return await seer.look(IMAGE, "describe it", "what is there?")
+    answer = await seer.ask(Question("what is there?", (IMAGE,), "describe it"))
+    return answer if isinstance(answer, Refusal) else answer.text
 
 
 @requirement("preset.describer", "seer.sixty")
@@ -55,6 +60,8 @@ async def test_the_chat_wire_is_asked_with_words_beside_the_image() -> None:
     }
     assert sent.json == {
         "model": "eye-1",
+        "stream": True,
+        "stream_options": {"include_usage": True},
         "messages": [
             {"role": "system", "content": "describe it"},
             {
@@ -78,6 +85,7 @@ async def test_the_messages_wire_is_asked_with_words_beside_the_image() -> None:
     assert sent.json == {
         "model": "eye-1",
         "max_tokens": 4096,
+        "stream": True,
         "system": "describe it",
         "messages": [
             {
@@ -121,7 +129,7 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("body", ODD)
 async def test_an_answer_without_words_is_a_refusal(body: Any) -> None:
-    nothing = Refusal("unavailable", "up/eye gave no answer", RETRY)
+    nothing = Refusal("unavailable", "up/eye gave no answer", AGAIN)
     assert await look(chat(ScriptedHttp(reply(body=body)))) == nothing
     assert await look(messages(ScriptedHttp(reply(body=body)))) == nothing
 
@@ -138,15 +146,15 @@ async def test_what_may_be_of_the_moment_is_asked_once_more(status: int) -> None
 
     twice = ScriptedHttp(*[reply(status, {"error": SECRET}, retry_after="0")] * 2)
     outcome = await look(chat(twice))
-    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", RETRY)
+    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", AGAIN)
 
 
-@requirement("seer.retry", "tell.how_to_retry")
+@requirement("seer.retry")
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 413, 422])
 async def test_what_would_fail_again_is_not_asked_again(status: int) -> None:
     http = ScriptedHttp(reply(status, {"error": SECRET}, retry_after="0"))
     outcome = await look(messages(http))
-    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", RETRY)
+    assert outcome == Refusal("unavailable", f"up/eye did not answer (status {status})", AGAIN)
 
 
 @requirement("seer.retry", "seer.secrets")
@@ -154,10 +162,10 @@ async def test_an_upstream_that_cannot_be_reached_is_tried_twice_and_what_went_w
     no = Refusal("unavailable", f"up.example did not answer: {SECRET}")
     http = ScriptedHttp(no, completion("words"))
     body: Json = {"model": "eye-1"}
-    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), pause=0)
+    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), whole, pause=0)
     assert found == Answer("words")
     http = ScriptedHttp(no, no)
-    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), pause=0)
+    found = await asked(http, "up/eye", "https://up.example", {}, body, lambda tree: Answer("words"), whole, pause=0)
     assert found == Refusal("unavailable", "up/eye could not be reached", "ask again in a while")
 
 
@@ -179,5 +187,13 @@ async def test_no_word_of_the_provider_s_troubles_and_no_key_is_in_a_refusal(sta
 )
 async def test_a_time_to_wait_that_makes_no_sense_is_not_waited_for(after: str, pause: float) -> None:
     http = ScriptedHttp(Reply(503, [("Retry-After", after)], b""), completion("words"))
-    outcome = await asked(http, "up/eye", "https://up.example", {}, {}, lambda tree: Answer("words"), pause=pause)
+    outcome = await asked(
+        http, "up/eye", "https://up.example", {}, {}, lambda tree: Answer("words"), whole, pause=pause
+    )
     assert outcome == Answer("words")
+
+
+@requirement("tell.cut")
+async def test_an_answer_that_ran_into_its_longest_says_so() -> None:
+    cut = reply(body={"choices": [{"finish_reason": "length", "message": {"content": "A red squ"}}]})
+    assert await look(chat(ScriptedHttp(cut))) == f"A red squ\n{CUT}"

@@ -14,6 +14,7 @@ from sightline.model.upstream import Upstream, Visitor
 from sightline.seers.chat import ChatSeer
 from sightline.seers.choice import Named, Seers
 from sightline.seers.messages import MessagesSeer
+from tests.engine.parts import ScriptedSeer
 from tests.requirements import requirement
 from tests.seers.http import Asked, ScriptedHttp, reply
 
@@ -224,3 +225,27 @@ async def test_every_kind_of_server_is_asked_in_its_own_way_and_in_the_order_giv
 async def test_a_server_that_says_something_odd_has_no_model_that_sees(body: Any) -> None:
     chosen = seers(http=ScriptedHttp(by_url=lambda asked: reply(body=body)), loopback=SERVERS)
     assert await chosen.of(visitor(), profile(None)) == []
+
+
+@requirement("seer.loopback.cloud", "seer.consent.local")
+async def test_until_the_user_agrees_what_reads_here_looks_for_a_named_one_that_is_passed_on() -> None:
+    given: set[str] = set()
+    upstream = Upstream("ollama", {"openai_chat": "http://localhost:11434/v1"}, preset="ollama")
+    passed_on = ScriptedHttp(by_url=lambda asked: reply(body={"remote_host": "https://ollama.com"}))
+    local = ScriptedSeer(name="local")
+    chosen = seers(
+        http=passed_on, named=Named("ollama", "mine", upstream, "ollama"), consented=given.__contains__, local=local
+    )
+    assert names(await chosen.of(visitor(), profile())) == ["no_consent", "local"]
+    given.add("ollama-cloud")
+    assert names(await chosen.of(visitor(), profile())) == ["ollama/mine"]
+
+
+@requirement("seer.loopback.cloud")
+async def test_no_model_is_found_here_of_which_its_server_says_only_later_that_it_is_elsewhere() -> None:
+    def alias(asked: Asked) -> Reply | Refusal:
+        models = {"models": [{"name": "mine"}]}
+        shown = {"capabilities": ["vision"], "remote_host": "https://ollama.com"}
+        return reply(body=models if asked.url.endswith("/tags") else shown)
+
+    assert await seers(http=ScriptedHttp(by_url=alias)).of(visitor(), profile(None)) == []

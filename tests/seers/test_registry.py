@@ -10,9 +10,12 @@ import pytest
 
 from sightline.look.upstreams import directory
 from sightline.look.whole import named_seer, registry
-from sightline.model.ports import Seer
+from sightline.model.asking import Answer, Question
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.ports import Http, Seer
 from sightline.model.refusal import Refusal
-from sightline.seers.asking import WireSeer
+from sightline.seers.asking import AGAIN, WireSeer
 from sightline.seers.chat import ChatSeer
 from sightline.seers.gemini import GeminiSeer
 from sightline.seers.messages import MessagesSeer
@@ -22,15 +25,25 @@ from sightline.seers.responses import ResponsesSeer
 from sightline.settings import load
 from sightline.store import open_record
 from tests.requirements import requirement
+from tests.seers.http import ScriptedHttp, reply
 
+NOBODY = ScriptedHttp()
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-a", "OPENAI_API_KEY": "sk-o", "GEMINI_API_KEY": "sk-g", "DEEPSEEK_API_KEY": "sk-d",
     "OLLAMA_API_KEY": "sk-l",
 }  # fmt: skip
 
 
+IMAGE = Image("1" * 64, "image/png", Size(4, 3), b"the file's bytes")
+LOOK = Question("what is there?", (IMAGE,))
+
+
 def known(
-    home: Path, *consents: str, held: Mapping[str, object] | None = None, env: Mapping[str, str] = KEYS
+    home: Path,
+    *consents: str,
+    held: Mapping[str, object] | None = None,
+    env: Mapping[str, str] = KEYS,
+    http: Http = NOBODY,
 ) -> Registry:
     """By real settings and a real record; nobody is dialled."""
     home.mkdir(exist_ok=True)
@@ -46,7 +59,7 @@ def known(
     record = open_record(home / "record", kind="memory")
     for provider in consents:
         record.consent(provider, given=True)
-    return registry(settings, found, named, record, None)  # type: ignore[arg-type]
+    return registry(settings, found, named, record, http)
 
 
 def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
@@ -60,7 +73,7 @@ def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
     [
         ("anthropic", MessagesSeer, "https://api.anthropic.com/v1/messages", {"x-api-key": "sk-a"}),
         ("openai", ResponsesSeer, "https://api.openai.com/v1/responses", {"authorization": "Bearer sk-o"}),
-        ("gemini", GeminiSeer, "https://generativelanguage.googleapis.com/v1beta/models/eye:generateContent",
+        ("gemini", GeminiSeer, "https://generativelanguage.googleapis.com/v1beta/models/eye:streamGenerateContent?alt=sse",
          {"x-goog-api-key": "sk-g"}),
         ("deepseek", ChatSeer, "https://api.deepseek.com/v1/chat/completions", {"authorization": "Bearer sk-d"}),
         ("ollama-cloud", OllamaSeer, "https://ollama.com/api/chat", {"authorization": "Bearer sk-l"}),
@@ -170,3 +183,47 @@ def test_a_provider_is_asked_on_no_wire_that_its_address_is_not_for(tmp_path: Pa
     bases = {"openai_chat": "https://api.openai.com/v1"}
     held = {"upstreams": {"mine": {"baseUrl": bases, "preset": "openai"}}}
     assert isinstance(known(tmp_path, "openai", held=held).named("mine", "eye"), ChatSeer)
+
+
+@requirement("seer.loopback.cloud")
+@pytest.mark.parametrize(
+    "shown", [{"remote_host": "https://ollama.com:443"}, {"remote_model": "qwen3-vl:235b"}], ids=["a host", "a model"]
+)
+async def test_a_name_of_one_s_own_for_a_model_elsewhere_sends_no_image_there_without_consent(
+    tmp_path: Path, shown: dict[str, str]
+) -> None:
+    http = ScriptedHttp(by_url=lambda asked: reply(body={"capabilities": ["vision"], **shown}))
+    seer = known(tmp_path, http=http).named("ollama", "mine")
+    assert isinstance(seer, OllamaSeer)
+    assert await seer.ask(LOOK) == Refusal(
+        "no_consent",
+        "ollama/mine may look at it only when the user agrees that images are sent to ollama-cloud",
+        "the user runs: sightline consent yes ollama-cloud",
+    )
+    assert [asked.url for asked in http.asked] == ["http://localhost:11434/api/show"]
+    assert IMAGE.base64 not in str(http.asked)
+
+
+@requirement("seer.loopback.cloud")
+async def test_a_model_that_runs_here_is_asked_about_that_once_and_one_that_does_not_say_sees_nothing(
+    tmp_path: Path,
+) -> None:
+    words = reply(body={"message": {"content": "a dog"}})
+    answers = {"show": reply(body={"capabilities": ["vision"]}), "chat": words}
+    http = ScriptedHttp(by_url=lambda asked: answers[asked.url.rpartition("/")[2]])
+    providers = known(tmp_path, http=http)
+    for _ in range(2):
+        seer = providers.named("ollama", "mine")
+        assert isinstance(seer, OllamaSeer)
+        assert isinstance(await seer.ask(LOOK), Answer)
+    assert [asked.url.rpartition("/")[2] for asked in http.asked] == ["show", "chat", "chat"]
+    answers["show"] = reply(404, {"error": "model not found"})
+    other = providers.named("ollama", "other")
+    assert isinstance(other, OllamaSeer)
+    assert await other.ask(LOOK) == Refusal(
+        "unavailable", "ollama/other could not be reached, or does not say where it runs", AGAIN
+    )
+    agreed = known(tmp_path, "ollama-cloud", http=http).named("ollama", "other")
+    assert isinstance(agreed, OllamaSeer)
+    assert isinstance(await agreed.ask(LOOK), Answer), "wherever it runs, the user has agreed"
+    assert [asked.url.rpartition("/")[2] for asked in http.asked][3:] == ["show", "chat"]

@@ -19,7 +19,7 @@ from openai.types.chat import completion_create_params
 from pydantic import TypeAdapter
 
 from sightline.dial import Dialler
-from sightline.model.asking import Answer, Document, Question, Usage
+from sightline.model.asking import CUT, Answer, Document, Question, Usage
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Reply
@@ -183,9 +183,9 @@ def _strict(shape: Any) -> Callable[[Any], Any]:
     return TypeAdapter(shape, config=None).validate_python
 
 
-CHAT = _strict(completion_create_params.CompletionCreateParamsNonStreaming)
-MESSAGES = _strict(message_create_params.MessageCreateParamsNonStreaming)
-RESPONSES = _strict(responses_types.response_create_params.ResponseCreateParamsNonStreaming)
+CHAT = _strict(completion_create_params.CompletionCreateParamsStreaming)
+MESSAGES = _strict(message_create_params.MessageCreateParamsStreaming)
+RESPONSES = _strict(responses_types.response_create_params.ResponseCreateParamsStreaming)
 
 
 def exhausted(value: Any) -> Any:
@@ -243,7 +243,7 @@ def test_ollama_gets_bare_base64_beside_the_words() -> None:
     body = put("ollama", replace(BOTH, schema=SCHEMA, longest=99))
     assert body["messages"][1]["images"] == [FIRST.base64, SECOND.base64]
     assert isinstance(body["messages"][1]["content"], str)
-    assert (body["stream"], body["format"], body["options"]) == (False, SCHEMA, {"num_predict": 99})
+    assert (body["stream"], body["format"], body["options"]) == (True, SCHEMA, {"num_predict": 99})
     assert "images" not in put("ollama", Question("hello"))["messages"][0]
 
 
@@ -323,7 +323,7 @@ async def test_an_answer_is_read_with_its_cost_and_whether_it_was_cut(
     kind: type[WireSeer], body: Any, cached: int | None
 ) -> None:
     one = kind("up/eye", "eye-1", "https://a", Limits(), ScriptedHttp(reply(body=body)), {})
-    assert await one.ask(BOTH) == Answer("A square.", Usage(9, 4, cached), "up/eye", cut=True)
+    assert await one.ask(BOTH) == Answer(f"A square.\n{CUT}", Usage(9, 4, cached), "up/eye", cut=True)
 
 
 TREES = st.recursive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -18,15 +19,17 @@ from sightline.model.scene import Call, Json, Message, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire import GEMINI as WIRE
 from sightline.wire.endpoint import Endpoint
+from sightline.wire.jsontext import lift
 from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
 from tests.requirements import requirement
-from tests.wire.bodies import LONG, SMALL, image, lowered, read
+from tests.wire.bodies import LONG, SMALL, TOKEN, image, lowered, read
 
 GEMINI3 = Profile("up", "gemini", "gemini-3-pro")
 GEMINI25 = Profile("up", "gemini", "gemini-2.5-pro", tool_images="hoist")
 PROFILES = pytest.mark.parametrize("profile", [GEMINI3, GEMINI25], ids=["3", "2.5"])
 SENTENCE = Refused("[not available]", Refusal("corrupt", "it is broken"))
 TOLD = Told("[told]", "eye")
+WHOLE: dict[str, Any] = {"$ref": "a.png"}
 UPLOADED = "https://generativelanguage.googleapis.com/v1beta/files/x"
 # What begins as an image does, in letters that stand in both alphabets.
 STRING = "iVBORw0KGgoAAAANSUhEUgAAAEAAAAAwCAIAAAAuKetIAAAAT0lEQVR42u3PMQ0AMAwEoffvf1tB" + "A" * 20_000
@@ -269,6 +272,61 @@ def test_nothing_refers_to_an_image_that_is_gone() -> None:
             snake("Mg=="),
         )
     )
+
+
+@requirement("wire.gemini")
+def test_a_response_that_is_nothing_but_a_reference_becomes_words_about_it() -> None:
+    def held(*parts: Json, **response: Any) -> dict[str, Json]:
+        return body(model(call("c1")), user(answer("c1", *parts, **response)))
+
+    whole = held(picture("MQ==", displayName="a.png"), **WHOLE)
+    moved = [from_call("c1"), picture("MQ==")]
+    expected = body(model(call("c1")), user(answer("c1", image=BESIDE), *moved))
+    assert lowered(WIRE, whole, [Shown()], GEMINI25) == expected
+    for profile in (GEMINI3, GEMINI25):
+        assert lowered(WIRE, whole, [TOLD], profile) == held(image="[told]")
+    assert lowered(WIRE, whole, [Shown("image/webp")], GEMINI3) == held(
+        picture("MQ==", "image/webp", displayName="a.png"), **WHOLE
+    )
+
+
+@requirement("wire.gemini")
+@PROFILES
+def test_words_about_parts_of_one_name_all_stand_where_it_was_referred_to(profile: Profile) -> None:
+    named = [picture(data, displayName="a") for data in ("MQ==", "Mg==")]
+    conversation = body(user(answer("c1", *named, seen={"$ref": "a"})))
+    after = lowered(WIRE, conversation, [TOLD, SENTENCE], profile)
+    assert after == body(user(answer("c1", seen="[told]\n[not available]")))
+    reference: dict[str, Any] = {"$ref": "a"}
+    whole = body(user(answer("c1", *named, **reference)))
+    assert lowered(WIRE, whole, [TOLD, SENTENCE], profile) == body(
+        user(answer("c1", image=["[told]", "[not available]"]))
+    )
+
+
+@PROFILES
+def test_a_name_that_is_an_image_itself_spoils_nothing(profile: Profile) -> None:
+    name = STRING[:400]  # too short to be lifted out
+    responses: list[dict[str, Any]] = [{"$ref": name}, {"a": {"$ref": name}}]
+    for response in responses:
+        conversation = body(user(answer("c1", picture(displayName=name), **response)))
+        assert len(read(WIRE, conversation).scene.sights) == 2
+        assert name not in json.dumps(lowered(WIRE, conversation, [TOLD, TOLD], profile))
+
+
+def test_parts_that_are_written_twice_leave_twice() -> None:
+    again = json.dumps([picture()])
+    written = (
+        f'{{"contents":[{{"role":"user","parts":[{{"functionResponse":{{"parts":{again},"name":"v",'
+        f'"response":{{"output":"ok"}},"parts":{again}}}}}]}}]}}'
+    )
+    document = lift(written.encode(), TOKEN)
+    assert document is not None
+    scene = WIRE.read(document.tree, document)
+    met = replace(scene, sights=tuple(sight.meets(TOLD) for sight in scene.sights))
+    after = b"".join(document.splice(WIRE.lower(met, document.tree, GEMINI3))).decode()
+    assert SMALL not in after
+    assert json.loads(after) == body(user(answer(None, output="ok", image="[told]", tool="v")))
 
 
 @requirement("lower.gemini25", "hoist.one_marker", "hoist.named", "hoist.kept")

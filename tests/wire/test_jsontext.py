@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
-from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.edit import Edit, Insert, Remove, Replace
 from sightline.model.scene import Json
 from sightline.wire.jsontext import STRIDE, Document, lift, patched
+from sightline.wire.jsontree import graft
 from tests.requirements import requirement
 from tests.wire.json_texts import (
     Box,
@@ -58,6 +59,43 @@ def test_an_edit_changes_the_bytes_of_its_own_value_and_no_other(case: tuple[Box
     text, edits = case
     body = written(text).encode()
     assert spliced(lifted(body), edits).decode() == written(edited(text, edits))
+
+
+@given(documents_and_edits(marks), st.data())
+def test_an_edit_below_one_that_replaces_the_whole_is_lost_with_it(
+    case: tuple[Box, list[Edit]], data: st.DataObject
+) -> None:
+    text, edits = case
+    body = written(text)
+    above = {edit.place[:end] for edit in edits for end in range(1, len(edit.place))} - {edit.place for edit in edits}
+    if not above:
+        reject()
+    place = data.draw(st.sampled_from(sorted(above, key=str)))
+    mixed = [*edits]
+    mixed.insert(data.draw(st.integers(0, len(edits))), Replace(place, 7))
+    left = [edit for edit in mixed if edit.place == place or edit.place[: len(place)] != place]
+    assert patched(body, mixed) == patched(body, left)
+    tree: Json = json.loads(body)
+    assert graft(tree, mixed) == graft(tree, left) == json.loads(patched(body, mixed))
+
+
+def test_of_two_edits_that_replace_one_value_the_first_is_written() -> None:
+    both: list[Edit] = [Insert(("a", 0), 0), Replace(("a", 0), 1), Replace(("a", 0), 2)]
+    assert patched('{"a": [7]}', both) == '{"a": [0,1]}'
+    assert graft({"a": [7]}, both) == {"a": [0, 1]}
+
+
+@requirement("body.splice")
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=6), st.data())
+def test_what_is_removed_is_gone_however_often_its_key_comes(pairs: list[tuple[str, int]], data: st.DataObject) -> None:
+    blank = data.draw(st.sampled_from(["", " ", "\n  "]))
+    body = f"{{{blank}" + f",{blank}".join(f'"{key}"{blank}:{value}' for key, value in pairs) + f"{blank}}}"
+    gone = data.draw(st.sets(st.sampled_from(sorted(dict(pairs)))))
+    edits: list[Edit] = [Remove((key,)) for key in sorted(gone)]
+    kept = [[key, value] for key, value in pairs if key not in gone]
+    after = patched(body, edits)
+    assert json.loads(after, object_pairs_hook=lambda found: [list(each) for each in found]) == kept
+    assert graft(dict(pairs), edits) == {key: value for key, value in pairs if key not in gone}
 
 
 @given(documents_and_edits(any_values))

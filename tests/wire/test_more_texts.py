@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.fate import Fate, Repeated, Shown, Told
-from sightline.model.marks import MARKER
+from sightline.model.marks import BESIDE, MARKER
 from sightline.model.profile import Profile
 from sightline.model.scene import Json, Scene
 from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
@@ -171,7 +171,7 @@ def test_a_shell_s_output_gives_its_images_to_the_message_behind_it(payload: str
     both["content"] *= 2
     assert after == asked(
         called("c1", "shell_call"),
-        answered("c1", ran(MARKER, f'{{"png": "{MARKER}"}}'), "shell_call_output"),
+        answered("c1", ran("[image]", f'{{"png": "{MARKER}"}}'), "shell_call_output"),
         both,
     )
     assert lowered(OPENAI_RESPONSES, before, [TOLD, TOLD], NATIVE) == asked(
@@ -212,6 +212,17 @@ def test_a_remote_call_s_output_gives_its_images_to_a_message_that_parts_no_call
     assert lowered(OPENAI_RESPONSES, before, [Shown("image/png")], NATIVE) == asked(
         SAID, *ahead, kept, *near, shown("m1", LONG, "shot"), *far
     )
+
+
+@requirement("hoist.one_marker", "rescue.responses")
+def test_an_output_of_texts_says_once_that_its_images_follow() -> None:
+    other = b64encode(RAW + b"!").decode()
+    three = remote(json.dumps({"a": LONG, "b": [other], "c": SHORT}))
+    after: Any = lowered(OPENAI_RESPONSES, asked(SAID, three), [Shown("image/png"), Shown("image/png"), TOLD], NATIVE)
+    assert json.loads(after["input"][1]["output"]) == {"a": "[image]", "b": [MARKER], "c": "[told]"}
+    lines = remote(f'{{"a": "{LONG}"}}\n{{"b": "{other}"}}')
+    after = lowered(OPENAI_RESPONSES, asked(SAID, lines), [Shown("image/png")] * 2, NATIVE)
+    assert after["input"][1]["output"] == f'{{"a": "[image]"}}\n{{"b": "{MARKER}"}}'
 
 
 @requirement("read.nowhere_else")
@@ -305,6 +316,18 @@ def test_on_every_wire() -> None:
                      "value": value}}  # fmt: skip
     after = whole_way(MODEL_MESSAGE, {"messages": [{"role": "tool", "content": [brought]}]}, HOISTING)
     assert [len(message["content"]) for message in after["messages"]] == [1, 2]
+
+
+@requirement("lower.once", "hoist.json")
+@pytest.mark.parametrize("wanted", [Shown("image/png"), TOLD], ids=["shown", "told"])
+@pytest.mark.parametrize("profile", [NATIVE, HOISTING], ids=["native", "hoist"])
+def test_on_gemini_json_that_says_an_image_twice_stays_json(wanted: Fate, profile: Profile) -> None:
+    said: dict[str, Json] = {"output": json.dumps({"a": LONG, "b": LONG})}
+    given: Json = {"contents": [{"role": "user", "parts": [{"functionResponse": {"name": "v", "response": said}}]}]}
+    after: Any = lowered(GEMINI, given, [wanted, Repeated()], profile)
+    response = after["contents"][0]["parts"][0]["functionResponse"]["response"]
+    assert json.loads(response["output"]) == {"a": "[image]", "b": "[image]"}
+    assert response.get("image") == ("[told]" if wanted is TOLD else BESIDE if profile is HOISTING else None)
 
 
 @requirement("lower.once")

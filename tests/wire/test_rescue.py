@@ -192,6 +192,30 @@ def test_the_other_alphabet_line_breaks_and_missing_padding_are_read_and_written
             assert moved == shown(part(plain))
 
 
+SLASHES = {"as it is": "/", "as PHP writes it": r"\/", "by its number": r"\u002f", "by its number, large": r"\u002F"}
+
+
+@requirement("read.stringified", "law.4")
+@pytest.mark.parametrize("slash", SLASHES)
+@pytest.mark.parametrize("length", [60, 3_000, 4_096, 9_001, 30_000])
+@pytest.mark.parametrize("mime", BEGINNINGS)
+def test_every_kind_is_found_in_either_alphabet_and_however_a_slash_is_written(
+    mime: str, length: int, slash: str
+) -> None:
+    raw = data(mime, length)
+    plain = b64encode(raw).decode()
+    for spelt in (plain, urlsafe_b64encode(raw).decode()):
+        for prefix in ("", "data:image/png;base64,"):
+            once = json.dumps({"at": "/", "png": prefix + spelt}).replace("/", SLASHES[slash])
+            twice = json.dumps({"out": once}).replace("/", SLASHES[slash])
+            for content in (once, twice):
+                (sight,) = read(OPENAI_CHAT, answered(content)).scene.sights
+                assert isinstance(sight.source, Inline)
+                assert bytes(sight.source.text).decode() == spelt
+                _, moved = after(content, Shown(mime))
+                assert moved == shown(part(plain, mime))
+
+
 @requirement("rescue.source_stays", "rescue.whole_value")
 @pytest.mark.parametrize("payload", [SHORT, LIFTED], ids=["short", "lifted out"])
 @pytest.mark.parametrize(
@@ -261,6 +285,50 @@ def test_a_text_part_that_is_json_stays_a_part_of_its_own() -> None:
     assert held["content"] == [text('{"ok": true}'), text(MARKER)]
     held, _ = after(json.dumps([text("[a screenshot]"), FORMS["media"](SHORT)]), Shown("image/png"))
     assert held["content"] == f"[a screenshot]\n{MARKER}"
+
+
+@requirement("rescue.json", "hoist.json")
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda b64: [{"type": "image", "data": b64, "id": "shot-17", "url": "https://app/login", "caption": "after"}],
+        lambda b64: {"results": [{"type": "file", "path": "/a/report.pdf", "size": 99, "thumbnail": b64}]},
+        lambda b64: [text("here"), {"type": "image", "source": {"type": "base64", "data": b64, "alt": "a cat"}}],
+        lambda b64: [{"type": "image", "data": b64, "mimeType": "image/png", "_meta": {"cost": 1}}],
+    ],
+)
+def test_what_stands_beside_an_image_in_its_part_stays(made: Made) -> None:
+    held, moved = after(json.dumps(made(SHORT)), Shown("image/png"))
+    kept, marker = held["content"]
+    assert (json.loads(kept["text"]), marker) == (made("[image]"), text(MARKER))
+    assert moved == shown(part(SHORT))
+
+
+@requirement("rescue.mcp")
+@pytest.mark.parametrize("beside", [{"isError": True}, {"_meta": {"cost": 1}}, {"isError": True, "_meta": None}])
+def test_that_an_mcp_call_has_failed_and_what_is_noted_of_it_stays(beside: dict[str, Json]) -> None:
+    content: list[Json] = [READ, FORMS["MCP"](SHORT)]
+    held, moved = after(json.dumps({"content": content, **beside}), Shown("image/png"))
+    kept, marker = held["content"]
+    assert (json.loads(kept["text"]), marker) == ({"content": [READ, text("[image]")], **beside}, text(MARKER))
+    assert moved == shown(part(SHORT))
+
+
+def test_a_key_that_comes_twice_in_a_part_is_kept_twice() -> None:
+    odd = '{"type":"shape","a":1,"a":2}'
+    held, _ = after(f"[{odd}, {json.dumps(FORMS['MCP'](SHORT))}]", Shown("image/png"))
+    assert held["content"] == [text(odd), text(MARKER)]
+    twice = f'[{{"type": "{SHORT}", "type": "image", "data": "x"}}]'
+    held, _ = after(twice, Shown("image/png"))
+    assert held["content"] == [text(twice.replace(SHORT, "[image]")), text(MARKER)]
+
+
+def test_no_key_is_taken_for_another_that_came_before() -> None:
+    images = [encoded(seed=seed) for seed in (1, 2, 3, 4)]
+    written = '{"a": "%s", "a": "%s", "a\\u0000again\\u00000": "%s", "a\\u0000": "%s"}'
+    held, moved = after(written % tuple(images), *[Shown("image/png")] * 4)
+    assert held["content"][0]["text"] == written % (("[image]",) * 4)
+    assert moved == shown(*map(part, images))
 
 
 def test_two_images_in_one_part_are_both_found() -> None:

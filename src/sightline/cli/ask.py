@@ -1,4 +1,4 @@
-"""`sightline ask`: one question about one image or PDF; the answer is one JSON object."""
+"""`sightline ask`: one question about one image or PDF; a program gets one JSON object, a person words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.cli.terminal import agreed, figures, progress, tell
 from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
@@ -37,18 +39,15 @@ def run(args: Namespace) -> int:
     settings = ready()
     schema = _schema(args.schema) if args.schema else None
     if isinstance(schema, Refusal):
-        return refused(schema)
+        return refused(schema, as_json=args.json)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
-    return told(
-        vision_analyze(
-            prompt=args.prompt,
-            model=args.model,
-            format=shape,
-            fit=args.fit,
-            through=door(settings),
-            **place(args.file),
+    at = door(settings)
+    agreed(settings, at.record, args.model or "")
+    with progress("asking …"):
+        found = vision_analyze(
+            prompt=args.prompt, model=args.model, format=shape, fit=args.fit, through=at, **place(args.file)
         )
-    )
+    return told(found, args)
 
 
 def add_file(parser: ArgumentParser, what: str) -> None:
@@ -57,14 +56,12 @@ def add_file(parser: ArgumentParser, what: str) -> None:
 
 def add_model(parser: ArgumentParser) -> None:
     parser.add_argument("--model", metavar="P/M", help="provider and model that are asked instead of the usual one")
-    add_json(parser)  # as it is printed anyway
+    add_json(parser)  # as it is printed anyway where nobody reads it
 
 
 def ready() -> Settings:
     settings = load()
     warn(settings.warnings)
-    if sys.stderr.isatty():
-        say("asking…")
     return settings
 
 
@@ -78,14 +75,28 @@ def place(given: str) -> dict[str, str]:
         return {"file_path": given}
 
 
-def told(outcome: Envelope | Unanswered) -> int:
+def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
+    """As one JSON object; to a person, in words."""
     from sightline.look import Unanswered
 
-    show(outcome.as_dict())
+    read = sys.stdout.isatty() and not args.json
+    if not read:
+        show(outcome.as_dict())
     if isinstance(outcome, Unanswered):
         say(outcome.error)
         return 1
+    if read:
+        _printed(outcome, args.file)
     return 0
+
+
+def _printed(found: Envelope, file: str) -> None:
+    tell(f"{file} by {found.provider}/{found.model}")
+    for line in found.text.splitlines():
+        print(plain(line))
+    for error in found.schema_errors:
+        tell(f"not as the schema says: {error}")
+    tell(figures(found.usage, found.cost_usd, cached=found.cached))
 
 
 def _schema(path: Path) -> Json | Refusal:
@@ -95,6 +106,8 @@ def _schema(path: Path) -> Json | Refusal:
         found: Json = json.loads(path.read_bytes())
     except OSError as trouble:
         return Refusal("not_found", f"{path} cannot be read: {trouble.strerror}", "give another --schema")
-    except (ValueError, RecursionError):
+    except RecursionError:
+        return Refusal("invalid_input", f"{path} is nested too deep", "give a flatter --schema")
+    except ValueError:
         return Refusal("invalid_input", f"{path} holds no JSON", "give another --schema")
     return found

@@ -66,6 +66,7 @@ def _list(settings: Settings, *, as_json: bool) -> int:
 def _provider(settings: Settings, name: str) -> str | Refusal:
     """Whoever is meant, by the name under which consent is asked for: an unknown address goes by its host."""
     from sightline.cli import compose
+    from sightline.seers.others import PROVIDERS
 
     found = compose.directory(settings)
     if isinstance(found, Refusal):
@@ -74,7 +75,7 @@ def _provider(settings: Settings, name: str) -> str | Refusal:
     if isinstance(seer, Refusal):
         return seer
     receivers = {name: compose.receiver(upstream) for name, upstream in found.named.items()}
-    known = {**receivers, **{host: host for host in receivers.values()}}
+    known = {**receivers, **{host: host for host in (*receivers.values(), *PROVIDERS)}}
     if seer is not None:
         known[seer.provider] = known[""] = seer.provider
     if not name and seer is None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.cli.terminal import agreed, figures, progress, tell
 from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
+from sightline.settings import load
 
 if TYPE_CHECKING:
     from sightline.commands.values import Describe
+    from sightline.grounding.place import Placed
     from sightline.look import Analysis, Failed
     from sightline.look.doors import Door
 
@@ -22,9 +23,7 @@ EXAMPLE = """  sightline describe shot.png
   sightline describe shot.png --question "Where is the error?" --crop 0:r=top-right --overlay where.png
   sightline describe before.png after.png --question "What has changed?" --model ollama/qwen3-vl --json"""
 
-NAME = "[Vision Proxy]"
 _BOXES = 20  # as many as somebody reads
-_BOLD, _PLAIN, _BACK = "\033[1;36m", "\033[0m", "\r\033[K"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -70,16 +69,18 @@ def described(command: Describe, *, as_json: bool, overlay: Path | None = None) 
     if overlay and (no := _undrawable(command, overlay)):
         return refused(no, as_json=as_json)
     at = door(settings)
-    _agreed(settings, at, command.model)
+    agreed(settings, at.record, command.model)
     found = _looked(at, command)
     if isinstance(found, Failed):
         if as_json:
             show(found.as_dict())
         say(found.message)
         return 1
+    _printed(found, as_json=as_json)  # it is paid for, whatever becomes of the drawing
     if overlay and (no := _drawn(at, found, command.images[0], overlay)):
-        return refused(no, as_json=as_json)
-    _printed(found, overlay, as_json=as_json)
+        return refused(no)
+    if overlay and not as_json:
+        tell(f"drawn to {overlay}")
     return 0
 
 
@@ -87,75 +88,44 @@ def _looked(at: Door, command: Describe) -> Analysis | Failed:
     from sightline.look import describe
 
     crops = dict(command.crops)
-    with _progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):
+    with progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):
         return describe(
             command.images, question=command.question, crops=crops, model=command.model, save=command.save, through=at
         )
 
 
-@contextmanager
-def _progress(words: str) -> Iterator[None]:
-    """A line on a terminal while something takes its time, and gone when it is done."""
-    live = sys.stderr.isatty()
-    if live:
-        print(f"sightline: {words}", end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if live:
-            print(_BACK, end="", file=sys.stderr, flush=True)
-
-
-def _agreed(settings: Settings, at: Door, model: str) -> None:
-    """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return
-    from sightline.cli.consent import SENT
-    from sightline.look.analyze_seer import receiver_of
-
-    provider = receiver_of(settings, model)
-    if not provider or at.record.consents().get(provider, False):
-        return
-    print(f"{NAME} {SENT.format(provider)}: is that all right? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
-        at.record.consent(provider, given=True)
-
-
-def _printed(found: Analysis, overlay: Path | None, *, as_json: bool) -> None:
+def _printed(found: Analysis, *, as_json: bool) -> None:
     if as_json:
         show(found.as_dict())
         return
-    from sightline.model.fence import plain
-
-    live = sys.stdout.isatty()
-    named = f"{_BOLD}{NAME}{_PLAIN}" if live else NAME
-    print(f"{named} {plain(', '.join(each.filename or each.id for each in found.images))} by {plain(found.seer)}")
+    tell(f"{', '.join(each.filename or each.id for each in found.images)} by {found.seer}")
     for line in found.text.splitlines():
         print(plain(line))
     boxes = [each for each in found.boxes if each.at]
     for box in boxes[:_BOXES]:
-        print(plain(f"{named if live else NAME} {box.label or 'something'} at {[*_corners(box.at or ())]}"))
+        doubt = " (doubtful)" if _doubtful(box) else ""
+        tell(f"{box.label or 'something'} at {[*_corners(box.at or ())]}{doubt}")
     if len(boxes) > _BOXES:
-        print(plain(f"{NAME} and {len(boxes) - _BOXES} more boxes; --json has them all"))
-    if overlay:
-        print(plain(f"{NAME} drawn to {overlay}"))
-    print(plain(f"{NAME} {_figures(found)}"))
+        tell(f"and {len(boxes) - _BOXES} more boxes; --json has them all")
+    if lost := len(found.boxes) - len(boxes):
+        tell(f"{lost} place{'s'[: lost > 1]} did not fit the image{'s'[: len(found.images) > 1]}")
+    tell(figures(found.usage, found.cost_usd, cached=found.cached))
 
 
-def _figures(found: Analysis) -> str:
-    if found.cached:
-        return "remembered: nobody was asked"
-    counts = [
-        f"{count:,} tokens {way}" for way, count in (("in", found.usage.input), ("out", found.usage.output)) if count
-    ]
-    price = [f"${found.cost_usd:.4f}"] if found.cost_usd is not None else []
-    return ", ".join([*counts, *price]) or "done"
+def _doubtful(box: Placed) -> bool:
+    return box.flag == "doubtful"
 
 
 def _undrawable(command: Describe, file: Path) -> Refusal | None:
     if len(command.images) > 1:
         return Refusal("invalid_input", "--overlay draws on one image", "describe one at a time")
-    return Refusal("not_permitted", f"{file} is there already", "give another --overlay") if file.exists() else None
+    if os.path.lexists(file):
+        return Refusal("not_permitted", f"{file} is there already", "give another --overlay")
+    folder = file.parent
+    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+        return None
+    why = "nothing can be written there" if folder.is_dir() else "there is no such folder"
+    return Refusal("not_permitted", f"{file} cannot be written: {why}", "give another --overlay")
 
 
 def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | None:
@@ -169,14 +139,19 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | N
             f"{reference} could not be kept, and is not there to be drawn on",
             "see to the disk and repeat",
         )
-    boxes = [[*box, label] for each in found.boxes if each.at for box, label in [(_corners(each.at), each.label)]]
+    boxes = [
+        [*_corners(each.at), f"{each.label} ?".lstrip() if _doubtful(each) else each.label]
+        for each in found.boxes
+        if each.at
+    ]
     made = at.workers.ask("overlay", image.data, {"boxes": boxes})
     if isinstance(made, Refusal):
         return made
     try:
         write_whole(file, made.data, mode=0o666, fresh=True)
     except (OSError, ValueError) as trouble:
-        return Refusal("not_permitted", f"{file} cannot be written: {trouble}", "give another --overlay")
+        why = getattr(trouble, "strerror", None) or "that is no path of a file"
+        return Refusal("not_permitted", f"{file} cannot be written: {why}", "give another --overlay")
     return None
 
 

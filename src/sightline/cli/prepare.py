@@ -43,9 +43,9 @@ def run(args: Namespace) -> int:
     at = desk(settings, args.retention)
     if isinstance(at, Refusal):
         return refused(at)
-    if sys.stdin.isatty():
+    body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if not body.strip():
         return refused(Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json"))
-    body = sys.stdin.buffer.read()
     done = prepare(body, wire=args.wire, model=args.model, upstream=args.upstream, through=at)
     if isinstance(done, Refused):
         say(done.message)

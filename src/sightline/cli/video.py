@@ -1,10 +1,11 @@
-"""`sightline video`: one question about one video; the answer is one JSON object."""
+"""`sightline video`: one question about one video; a program gets one JSON object, a person words."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
 from sightline.cli.ask import add_file, add_model, place, ready, told
+from sightline.cli.terminal import agreed, progress
 
 EXAMPLE = """  sightline video demo.mp4
   sightline video https://example.com/demo.mp4 "Which errors are shown?" --model gemini/gemini-2.5-pro"""
@@ -22,7 +23,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from sightline.look import door, video_analyze
 
-    through = door(ready())
-    return told(
-        video_analyze(prompt=args.prompt, model=args.model, method=args.method, through=through, **place(args.file))
-    )
+    settings = ready()
+    at = door(settings)
+    agreed(settings, at.record, args.model or "")
+    with progress("asking …"):
+        found = video_analyze(prompt=args.prompt, model=args.model, method=args.method, through=at, **place(args.file))
+    return told(found, args)

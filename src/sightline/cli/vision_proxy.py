@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sightline.cli.describe import NAME, described
+from sightline.cli.describe import described
 from sightline.cli.memory import opened
+from sightline.cli.terminal import NAME, confirmed
 from sightline.cli.verb import refused, say, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
@@ -41,6 +41,7 @@ def run(args: Namespace) -> int:
     return code
 
 
+_LISTED = "`sightline vision-proxy grounding-models list` shows who is"
 _NOTED = ("describe", "redescribe")  # with what they asked, by whoever looks
 
 
@@ -118,7 +119,7 @@ def _grounding(command: GroundingModels) -> int:
     from sightline.look.analyze_look import entries_of
 
     settings = _settings()
-    entries = entries_of(settings)
+    entries, done = entries_of(settings), command.model
     match command.action:
         case "list":
             for name, form, note in listing(entries):
@@ -126,27 +127,23 @@ def _grounding(command: GroundingModels) -> int:
             return 0
         case "add":
             what = adding(command.model, command.format)
-            if what.question and not command.yes and not _confirmed(what.question):
+            if what.question and not command.yes and not confirmed(what.question):
                 return refused(Refusal("not_permitted", what.question.rstrip("?"), "--yes lists it all the same"))
             if what.warning:
                 say(f"warning: {what.warning}")
-            entries = added(entries, command.model, what.format)
+            entries, done = added(entries, command.model, what.format), f"{command.model}: {what.format}"
         case "remove":
-            entries = removed(entries, command.model)
+            left = removed(entries, command.model)
+            if left == entries:
+                return refused(Refusal("not_found", f"{command.model} is not listed", _LISTED))
+            entries = left
         case "reset":
             entries = {}
     held: Json = {model: {"format": form} for model, form in entries.items()}
     if no := settings.save("groundingModels", json.dumps(held)):
         return refused(no)
-    print(plain(f"{NAME} grounding-models {command.action} {command.model}".rstrip()))
+    print(plain(f"{NAME} grounding-models {command.action} {done}".rstrip()))
     return 0
-
-
-def _confirmed(question: str) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    print(f"{NAME} {plain(question)} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _images(settings: Settings) -> Iterator[str]:
@@ -154,7 +151,7 @@ def _images(settings: Settings) -> Iterator[str]:
     latest: dict[str, str] = {}
     with opened(settings) as record:
         for entry in record.entries():
-            for sha256 in entry.images:
+            for sha256 in entry.images if entry.seer else ():  # of a joint look the command is noted apart
                 latest.pop(sha256, None)
                 latest[sha256] = f"{entry.seer}: {str(entry.about.get('question') or 'described')[:120]}"
     if not latest:
@@ -175,4 +172,9 @@ def _status(settings: Settings) -> Iterator[str]:
     if provider:
         yield f"consent: {provider} {'yes' if agreed.get(provider) else 'no'}"
     for verb, key in SETTINGS.items():
-        yield f"{verb}: {settings.shown(key.name)} ({settings.sources[key.name]})"
+        yield f"{verb}: {_switch(settings.shown(key.name))} ({settings.sources[key.name]})"
+
+
+def _switch(value: Json) -> str:
+    """As the verb takes it."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -24,6 +24,7 @@ __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
+_SILENCES = 4  # as often may the longest silence fit into an exchange
 _LARGEST_REPLY = 16 * 1024 * 1024
 _AGAIN = "see whether it is up and its address is right, and repeat"
 
@@ -70,15 +71,16 @@ class Dialler:
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Reply | Refusal:
-        """One whole exchange, bounded in time and size."""
+        """One whole exchange, bounded in size and time: so long nothing may come, and all may take a few times that."""
         pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         try:
-            async with asyncio.timeout(seconds):
-                exchange = await self.send(method, url, pairs, [body])
+            async with asyncio.timeout(_SILENCES * seconds):
+                async with asyncio.timeout(seconds):
+                    exchange = await self.send(method, url, pairs, [body])
                 if isinstance(exchange, Refusal):
                     return exchange
                 try:
-                    text = await exchange.read(_LARGEST_REPLY)
+                    text = await exchange.read(_LARGEST_REPLY, seconds)
                 finally:
                     self.rest(exchange, url)
         except (TimeoutError, Cut):

@@ -76,10 +76,14 @@ class Exchange(asyncio.Protocol):
         self._unread = 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def read(self, most: int) -> bytes:
-        """The beginning of the body, at most about so many bytes of it."""
+    async def read(self, most: int, silence: float | None = None) -> bytes:
+        """The beginning of the body, at most about so many bytes of it; `TimeoutError` when nothing comes so long."""
         parts: list[bytes] = []
-        while most > 0 and (piece := await self.piece()) is not None:
+        while most > 0:
+            async with asyncio.timeout(silence):
+                piece = await self.piece()
+            if piece is None:
+                break
             parts.append(piece)
             most -= len(piece)
         return b"".join(parts)

@@ -6,14 +6,17 @@ import asyncio
 import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import assert_never
 
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
+from sightline.engine.flights import Here
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
+from sightline.engine.shelf import Shelf
 from sightline.model.facts import (
     Answer,
     Check,
@@ -33,6 +36,7 @@ from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene
+from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
 from sightline.sources.file import there
 from sightline.wire.chain import Chain, chain
@@ -41,6 +45,7 @@ from sightline.wire.shape import Texts, at, items
 
 log = logging.getLogger("sightline")
 
+_FILES = 4096  # of which it is known whether they were there
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named", "begin a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
@@ -64,14 +69,19 @@ class Answers:
         self._patience = options.patience
         self._web = options.web
         self._reach = options.reach
-        self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
+        self._flights: Here[Answer] = Here()
+        self._there: Shelf[bool] = Shelf(_FILES)
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""
         answers: dict[Need, Answer] = {}
         flights: dict[Need, asyncio.Task[Answer]] = {}
         paths: list[Present] = []
-        known = _chain(reading) if any(isinstance(need, Look | Compare | Recall) for need in needs.needs) else None
+        known = (
+            _chain(reading)
+            if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs)
+            else None
+        )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
         for need in sorted(needs.needs, key=_newest_first):
@@ -85,7 +95,7 @@ class Answers:
                 stands = place(need.message) if isinstance(need, Look | Compare) else None
                 flights[need] = self._flight(need, stands, visitor, rules)
         if paths:  # of everything that was ever retired: one thread for all
-            answers |= await asyncio.to_thread(self._present, paths)
+            answers |= await asyncio.to_thread(self._present, paths, known, visitor)
         if flights:
             # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
             patience = self._patience if any(isinstance(need, Look) for need in flights) else None
@@ -98,9 +108,24 @@ class Answers:
                 answers[need] = PENDING if late else flight.result()
         return answers
 
-    def _present(self, paths: Sequence[Present]) -> dict[Need, Answer]:
+    def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
+        """Asked once for each place: a file that goes away later does not bring back what has left."""
         policy = self._reach()
-        return {need: there(need.path, policy) for need in paths}
+        names = known.names if known else ()
+        answers: dict[Need, Answer] = {}
+        for need in paths:
+            name = names[need.message] if need.message < len(names) else ""
+            key = visitor.scope, name, (f"file {sha256(need.path.encode('utf-8', 'replace')).hexdigest()}",)
+            found = self._there.get(key) if name else there(need.path, policy)
+            if found is None:
+                noted = self._record.told(*key) or self._noted(key, there(need.path, policy))
+                found = self._there.put(key, noted.said.get("there") is True)
+            answers[need] = found
+        return answers
+
+    def _noted(self, key: tuple[str, str, tuple[str, ...]], found: bool) -> Telling:
+        scope, name, about = key
+        return self._record.tell(scope, Telling(name, about, {"there": found}))
 
     def _flight(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
         """One task for one question, however many requests ask it at the same time."""
@@ -110,11 +135,7 @@ class Answers:
         if place is not None:  # an agent's side requests ask for other models, but for the same eyes
             eyes = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
             key = (need, place.turn, place.now, visitor.scope, eyes)
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.create_task(self._safely(need, place, visitor, rules))
-            flight.add_done_callback(lambda _: self._flights.pop(key, None))
-        return flight
+        return self._flights.task(key, lambda: self._safely(need, place, visitor, rules))
 
     async def _safely(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> Answer:
         try:

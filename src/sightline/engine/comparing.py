@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 
+from sightline.engine import flights
 from sightline.engine.eyes import Eyes
-from sightline.engine.looks import Looks, first, names_of
+from sightline.engine.flights import Here
+from sightline.engine.looks import Looks, first, names_of, shared
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import IN_ALL, Place
-from sightline.model.asking import Answer, Question
+from sightline.grounding.families import NONE
+from sightline.model.asking import Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Compare, Joint, Member
 from sightline.model.image import Image, base64_length
@@ -19,18 +22,18 @@ from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.telling import Telling, written
+from sightline.model.telling import Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes import joint
 from sightline.passes.fit import target
 from sightline.seers.prompt import TOGETHER, with_context
 
-_LONGEST = 30_000  # characters of an answer: nobody reads more, and everybody pays for it
 _UNSAID = Refusal("unavailable", "nothing was said of them together", "ask about them with analyze_image")
 _ONE_FAILS = Refusal(
     "corrupt", "one of the images cannot be read, so they are not looked at together", "send that image again"
 )
 _COMPARED = "What differs between these images?"  # is asked of a seer that cannot make out anything else by itself
+_Opened = tuple[Image, str]  # with its file name
 _UNREAD = ""  # stands for an image that has no name, since it cannot be read
 
 
@@ -54,6 +57,7 @@ class Comparisons:
         self._options = options
         self._eyes = eyes
         self._looks = looks
+        self._flights: Here[Joint | Refusal] = Here()
 
     async def compare(self, need: Compare, place: Place, visitor: Visitor, profile: Profile) -> Joint | Refusal:
         images = self._named(need)
@@ -63,8 +67,10 @@ class Comparisons:
         if need.remembered_only or not place.turn or not names_of(seers) or len(images) < 2:
             return _UNSAID
         opened = [] if _UNREAD in images else await self._opened(need)
-        made = await self._looked(opened, seers, place, visitor) if opened else _ONE_FAILS
-        if isinstance(made, Refusal):
+        if opened:
+            made = await self._once(opened, seers, place, visitor)
+        else:
+            made = _ONE_FAILS
             await self._looks.skip(visitor, made, *filter(None, images))
         return await self._said(visitor, place, images, made)
 
@@ -78,7 +84,7 @@ class Comparisons:
         names = {_UNREAD if isinstance(each, Refusal) else each for each in found}
         return tuple(sorted(names if need.whole else {*names, _UNREAD}))
 
-    async def _opened(self, need: Compare) -> list[tuple[Image, str]]:
+    async def _opened(self, need: Compare) -> list[_Opened]:
         """Each image once, with its file name; none, if one of them fails to decode."""
         checked = await asyncio.gather(*(self._eyes.check(image) for image in need.images))
         found: dict[str, tuple[Image, str]] = {}
@@ -96,24 +102,35 @@ class Comparisons:
         stands = await self._looks.tell(visitor, Telling(place.turn, images, written(made), during=place.now))
         return stands if isinstance(stands, Joint | Refusal) else made
 
-    async def _looked(
-        self,
-        opened: Sequence[tuple[Image, str]],
-        seers: Sequence[Seer | Refusal],
-        place: Place,
-        visitor: Visitor,
+    async def _once(
+        self, opened: Sequence[_Opened], seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
+    ) -> Joint | Refusal:
+        """One look for all who want the same, under whichever head the same words brought the same images."""
+        before, context = place.before() if self._options.context else "", self._options.context
+        images: list[Json] = [[image.sha256, name] for image, name in opened]
+        name = flights.named("together", images, [*names_of(seers)], context, before, place.asked())
+        return await self._flights.once(
+            (visitor.scope, name), lambda: self._shared(name, opened, seers, place, visitor)
+        )
+
+    async def _shared(
+        self, name: str, opened: Sequence[_Opened], seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
     ) -> Joint | Refusal:
         for image, _ in opened:  # before anything refers to it
             await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
-        asked = await self._asked(opened, place)
-        began = monotonic()
-        answer = await first(seers, lambda seer: self._answered(seer, asked))
-        if isinstance(answer, Refusal):
-            return answer
-        await asyncio.to_thread(self._record.note, visitor.scope, self._entry(asked, answer, monotonic() - began))
-        return Joint(asked.members, answer.text[:_LONGEST].strip(), answer.seer)
 
-    async def _asked(self, opened: Sequence[tuple[Image, str]], place: Place) -> _Asked:
+        async def look() -> Joint | Refusal:
+            asked = await self._asked(opened, place)
+            return await first(seers, lambda seer: self._answered(seer, asked, visitor))
+
+        made = await flights.once(self._record, visitor.scope, name, look, shared, since=0.0)
+        if not isinstance(made, str):
+            return made
+        same = read(Telling("", tuple(image.sha256 for image, _ in opened), json.loads(made)))
+        assert isinstance(same, Joint), "that is what was shared"
+        return same
+
+    async def _asked(self, opened: Sequence[_Opened], place: Place) -> _Asked:
         images = tuple(image for image, _ in opened)
         members = tuple(Member(image.sha256, image.size, name) for image, name in opened)
         names = [each.filename for each in members]
@@ -126,31 +143,26 @@ class Comparisons:
         words = with_context(f"{named}\n\n{question}", said)
         return _Asked(members, images, question, told, words, spoken or _COMPARED, likeness)
 
-    async def _answered(self, seer: Seer, asked: _Asked) -> Answer | Refusal:
+    async def _answered(self, seer: Seer, asked: _Asked, visitor: Visitor) -> Joint | Refusal:
         encoded = sum(base64_length(len(image.data)) for image in asked.images)
         goal = target(seer.limits, len(asked.images), encoded)
         sent = [await self._eyes.fitting(image, goal) for image in asked.images]
         for each in sent:
             if isinstance(each, Refusal):
+                await self._looks.skip(visitor, each, *(member.sha256 for member in asked.members))
                 return each
         images = tuple(each for each in sent if isinstance(each, Image))
-        async with self._looks.busy:
-            return await seer.ask(Question(asked.words, images, asked.instructions, asked=asked.spoken))
+        question = Question(asked.words, images, asked.instructions, asked=asked.spoken)
+        answer = await self._looks.ask(seer, question, _entry(asked), visitor)
+        return answer if isinstance(answer, Refusal) else Joint(asked.members, bounded(answer.text), seer.name)
 
-    def _entry(self, asked: _Asked, answer: Answer, seconds: float) -> Entry:
-        about: dict[str, Json] = {
-            "question": asked.question,
-            "grounding_format": "none",
-            "dimensions": [str(each.size) for each in asked.members],
-            "filename_hint": joint.filename_hint([each.filename for each in asked.members]),
-            "phash_similarity": asked.likeness,
-        }
-        return Entry(
-            "vision_proxy.joint_description",
-            tuple(each.sha256 for each in asked.members),
-            answer.seer,
-            answer.usage,
-            self._options.price(answer.seer, answer.usage),
-            latency_ms=round(seconds * 1000),
-            about=about,
-        )
+
+def _entry(asked: _Asked) -> Entry:
+    about: dict[str, Json] = {
+        "question": asked.question,
+        "grounding_format": NONE,
+        "dimensions": [str(each.size) for each in asked.members],
+        "filename_hint": joint.filename_hint([each.filename for each in asked.members]),
+        "phash_similarity": asked.likeness,
+    }
+    return Entry("vision_proxy.joint_description", tuple(each.sha256 for each in asked.members), about=about)

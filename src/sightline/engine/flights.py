@@ -1,4 +1,4 @@
-"""Single flight among processes: the same look, asked for in several at once, is made and paid for once."""
+"""Single flight, here and among processes: the same look, asked for in several places at once, is paid for once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from sightline.model.ports import Flight, Record
 from sightline.model.scene import Json
@@ -18,12 +18,29 @@ T = TypeVar("T")
 _LEASE = 6.0  # seconds after which a process that died is no longer waited for
 _RENEWED = 2.0
 _POLLED = 0.05
-_PATIENCE = 150.0  # as long as a look takes that is tried twice
+_PATIENCE = 500.0  # as long as a look takes at the most that is tried twice
 
 
 def named(*asked: Json) -> str:
     """A name for a look: the same for the same of everything that makes a difference to the answer."""
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+class Here(Generic[T]):
+    """One task in this process for one question, however many ask it; who leaves does not end it for the others."""
+
+    def __init__(self) -> None:
+        self._flights: dict[Hashable, asyncio.Task[T]] = {}
+
+    def task(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = asyncio.create_task(work())
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+        return flight
+
+    async def once(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return await asyncio.shield(self.task(key, work))
 
 
 async def once(

@@ -8,27 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from time import monotonic
 from typing import TypeVar
 
 from sightline.engine import flights
 from sightline.engine.eyes import Eyes, probed
+from sightline.engine.flights import Here
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
+from sightline.grounding.families import NONE
+from sightline.model.asking import Answer, Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description, Kept, Look
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.model.source import Inline
 from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.fit import target
 from sightline.passes.words import fallen
+from sightline.seers.asking import AGAIN
 from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import with_context
 from sightline.sources.inline import decode
@@ -37,6 +43,7 @@ T = TypeVar("T")
 _AT_ONCE = 4
 _DIGESTS = 4096
 _TURNS = 256
+_RETRY = "send another message in a while to have it looked at again"
 
 PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
 _NOT_HERE = Refusal(
@@ -75,8 +82,8 @@ class Looks:
         self._kept: Shelf[str] = Shelf(_DIGESTS)
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
-        self._flights: dict[Hashable, asyncio.Task[Description | Refusal]] = {}
-        self.busy = asyncio.Semaphore(_AT_ONCE)
+        self._flights: Here[Description | Refusal] = Here()
+        self._busy = asyncio.Semaphore(_AT_ONCE)
 
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
@@ -214,11 +221,7 @@ class Looks:
         said = place.said() if self._options.context and place.is_new else ()
         words = f"{place.before()}\n{place.asked()}" if self._options.context else ""
         key = (visitor.scope, image.sha256, names_of(seers), words)
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.ensure_future(self._asked(seers, image, words, said, visitor))
-            flight.add_done_callback(lambda _: self._flights.pop(key, None))
-        return await asyncio.shield(flight)
+        return await self._flights.once(key, lambda: self._asked(seers, image, words, said, visitor))
 
     async def _asked(
         self, seers: Sequence[Seer | Refusal], image: Image, words: str, said: Sequence[str], visitor: Visitor
@@ -228,26 +231,48 @@ class Looks:
         name = flights.named("describe", image.sha256, [*names_of(seers)], self._options.prompt, words)
 
         async def look() -> Description | Refusal:
-            return await first(seers, lambda seer: self._one(seer, image, said))
+            return await first(seers, lambda seer: self._one(seer, image, said, visitor))
 
-        made = await flights.once(self._record, visitor.scope, name, look, _shared, since=0.0)
+        made = await flights.once(self._record, visitor.scope, name, look, shared, since=0.0)
         if isinstance(made, str):  # the same look was under way in another process
-            shared = read(Telling("", (image.sha256,), json.loads(made)))
-            assert isinstance(shared, Description), "that is what was shared"
-            return shared
+            same = read(Telling("", (image.sha256,), json.loads(made)))
+            assert isinstance(same, Description), "that is what was shared"
+            return same
         if isinstance(made, Description):
             made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
             if not said or made.seer == LOCAL:  # which looks at pixels alone
                 await asyncio.to_thread(self._record.keep_description, visitor.scope, made, self._options.prompt)
         return made
 
-    async def _one(self, seer: Seer, image: Image, said: Sequence[str]) -> Description | Refusal:
+    async def _one(self, seer: Seer, image: Image, said: Sequence[str], visitor: Visitor) -> Description | Refusal:
         sent = await self._eyes.fitting(image, target(seer.limits))
         if isinstance(sent, Refusal):
+            await self.skip(visitor, sent, image.sha256)
             return sent
-        async with self.busy:
-            words = await seer.look(sent, self._options.instructions, with_context(self._options.question, said))
-        return words if isinstance(words, Refusal) else Description(image.sha256, image.size, words, seer.name)
+        words = with_context(self._options.question, said)
+        about: dict[str, Json] = {
+            "question": self._options.question,
+            "grounding_format": NONE,
+            "dimensions": [str(image.size)],
+        }
+        noted = Entry("vision_proxy.description", (image.sha256,), about=about)
+        answer = await self.ask(seer, Question(words, (sent,), self._options.instructions, asked=""), noted, visitor)
+        if isinstance(answer, Refusal):
+            return replace(answer, remedy=_RETRY) if answer.remedy in ("", AGAIN) else answer
+        return Description(image.sha256, image.size, bounded(answer.text), seer.name)
+
+    async def ask(self, seer: Seer, question: Question, noted: Entry, visitor: Visitor) -> Answer | Refusal:
+        """Somebody is asked; what that cost is noted, and that it failed."""
+        async with self._busy:
+            began = monotonic()
+            answer = await seer.ask(question)
+        noted = replace(noted, seer=seer.name, latency_ms=round((monotonic() - began) * 1000))
+        if isinstance(answer, Refusal):
+            noted = replace(noted, error=answer.code)
+        else:
+            noted = replace(noted, usage=answer.usage, cost_usd=self._options.price(seer.name, answer.usage))
+        await asyncio.to_thread(self._record.note, visitor.scope, noted)
+        return answer
 
 
 def _explained(seen: Description, seers: Sequence[Seer | Refusal]) -> Description:
@@ -256,7 +281,8 @@ def _explained(seen: Description, seers: Sequence[Seer | Refusal]) -> Descriptio
     return replace(seen, text=f"{seen.text}\n\n{fallen(no, seen.seer)}") if no else seen
 
 
-def _shared(made: Description | Refusal) -> str | None:
+def shared(made: Said) -> str | None:
+    """For another process that wants the same; a failure is not shared."""
     return None if isinstance(made, Refusal) else json.dumps(written(made))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -86,9 +86,12 @@ def family(model: str) -> Family | None:
     return next((each for each in FAMILIES if re.search(each.pattern, name)), None)
 
 
-def format_of(model: str, entries: Mapping[str, str] | None = None) -> str:
-    """The format in which a model is asked for coordinates, or `none`; the user's own entries come first."""
-    chosen = _entry(model, entries or {})
+def format_of(model: str, entries: Mapping[str, str] | None = None, also: Sequence[str] = ()) -> str:
+    """The format in which a model is asked for coordinates, or `none`; the user's own entries come first.
+
+    `also` are other names under which the user may speak of it.
+    """
+    chosen = _entry((model, *also), entries or {})
     if chosen is not None:
         return chosen
     known = family(model)
@@ -130,13 +133,15 @@ def _without(entries: Mapping[str, str], model: str) -> dict[str, str]:
     return {name: chosen for name, chosen in entries.items() if _plain(name) != _plain(model)}
 
 
-def _entry(model: str, entries: Mapping[str, str]) -> str | None:
-    """The user's word for this model: under its whole name, or under the last parts of it; the longest counts."""
-    name = _plain(model)
+def _entry(names: Iterable[str], entries: Mapping[str, str]) -> str | None:
+    """The user's word for this model: under a whole name, or under the last parts of it; the longest counts."""
+    whole = [f"/{_plain(name)}" for name in names]
     own = {
         _plain(said): chosen
         for said, chosen in entries.items()
-        if SHIPPED.get(said) != chosen and chosen in FORMATS and f"/{name}".endswith(f"/{_plain(said)}")
+        if SHIPPED.get(said) != chosen
+        and chosen in FORMATS
+        and any(name.endswith(f"/{_plain(said)}") for name in whole)
     }
     return own[max(own, key=len)] if own else None
 

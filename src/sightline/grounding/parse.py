@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from sightline.grounding.formats import FORMATS, Format
 from sightline.grounding.readers import Mark
+from sightline.model.fence import sound
 from sightline.model.geometry import Size
 
 Flag = Literal[
@@ -94,9 +95,7 @@ def _words(before: str) -> str:
 
 
 def _tidy(label: str) -> str:
-    if not label.isascii():
-        label = label.encode("utf-8", "replace").decode()
-    whole = " ".join(label.split())
+    whole = " ".join(sound(label).split())
     return whole if len(whole) <= _LONGEST else "…" + whole[1 - _LONGEST :]
 
 

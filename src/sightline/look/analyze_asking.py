@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sightline.look.crops import FORMS, crop_of
 from sightline.model.crop import Crop, Normalized, Pixels, Region
+from sightline.model.fence import sound
 from sightline.model.refusal import Refusal
 from sightline.seers.prompt import QUESTION, TOGETHER
 
@@ -39,7 +40,7 @@ def by_tool(
     if reason is not None and not isinstance(reason, str):
         return Refusal("invalid_input", "the reason is not text", "leave it out")
     asking = checked(images, question, crop, model, most)
-    return asking if isinstance(asking, Refusal) else replace(asking, by_tool=True, reason=reason or "")
+    return asking if isinstance(asking, Refusal) else replace(asking, by_tool=True, reason=sound(reason or ""))
 
 
 def checked(images: object, question: str, crop: object, model: object, most: int) -> Asking | Refusal:
@@ -55,7 +56,7 @@ def checked(images: object, question: str, crop: object, model: object, most: in
     if model is not None and not isinstance(model, str):
         return Refusal("invalid_input", "the model is not text", "write PROVIDER/MODEL")
     crops = crops_of(crop, len(images))
-    return crops if isinstance(crops, Refusal) else Asking(tuple(images), crops, question, model or "")
+    return crops if isinstance(crops, Refusal) else Asking(tuple(images), crops, sound(question), sound(model or ""))
 
 
 def crops_of(entries: object, images: int) -> dict[int, Crop] | Refusal:

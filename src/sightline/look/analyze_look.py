@@ -13,23 +13,24 @@ from sightline.engine import flights
 from sightline.engine.shelf import Shelf
 from sightline.grounding.families import FALLBACK, NONE, format_of
 from sightline.grounding.formats import FORMATS
-from sightline.grounding.size import GRIDS
+from sightline.look.advice import advised, never_asked
 from sightline.look.analyze_asking import Asking, form_of
 from sightline.look.analyze_parts import Part, sent_to
 from sightline.look.analyze_result import Analysis, Seen, blocks, fence, measured, placed
 from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
-from sightline.model.asking import Answer, Question, Usage
+from sightline.model.asking import Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
+from sightline.model.image import Image
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes import joint
 from sightline.passes.words import fallen
-from sightline.pixels.similar import similarity
+from sightline.pixels.similar import likeness
 from sightline.profiles.names import matches
 from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import INSTRUCTIONS, version
@@ -84,17 +85,29 @@ class Look:
     def done(self) -> Analysis | Refusal:
         began = time.monotonic()
         hints, likeness = self._hints()
-        instructions, words = self._prompt(hints)
+        ready = self._sent() if self._tells_sizes else []
+        if isinstance(ready, Refusal):
+            return ready
+        instructions, words = self._prompt(hints, [image.size for image in ready])
         known = None if self.asking.save else self._remembered(instructions, words)
         if known is None and not self._may_ask():
             return TOO_OFTEN
-        sent = [] if known else sent_to(self.door, self.seer, self.form, self.parts)
+        sent = ready if known or ready else self._sent()
         if isinstance(sent, Refusal):
             return sent
         answer = known or self._asked(Question(words, tuple(sent), instructions, asked=self.asking.question))
         made = answer if isinstance(answer, Refusal) else self._analysis(answer)
         self._note(made, time.monotonic() - began, likeness)
         return made
+
+    def _sent(self) -> list[Image] | Refusal:
+        return sent_to(self.door, self.seer, self.form, self.parts)
+
+    @property
+    def _tells_sizes(self) -> bool:
+        """Several images whose pixels are counted as they are sent, so that the words must know what is sent."""
+        form = self.form
+        return len(self.parts) > 1 and form != NONE and FORMATS[form].scale is None
 
     def _may_ask(self) -> bool:
         """A model may have somebody asked so often in a turn; what is known already is free."""
@@ -116,27 +129,19 @@ class Look:
         """How the seer is asked for coordinates: without, where a description is kept or the seer measures them."""
         if self.asking.save or not self.settings.values["grounding"] or self.seer.name == LOCAL:
             return NONE
-        said = _grounds(self.settings, self.seer.name)
-        if said is False or isinstance(said, str):
-            return said or NONE
-        found = format_of(self.seer.name, entries_of(self.settings))
-        return FALLBACK if said and found == NONE else found
+        return grounding_of(self.settings, (self.seer.name, *(self.named.names if self.named else ())))
 
-    def _prompt(self, hints: Sequence[str]) -> tuple[str, str]:
-        """What the seer is told, and what it is asked."""
+    def _prompt(self, hints: Sequence[str], sizes: Sequence[Size]) -> tuple[str, str]:
+        """What the seer is told, and what it is asked; `sizes` are those in which it counts pixels."""
         words, many = self.asking.words, len(self.parts) > 1
         if many:
             told = joint.prompt(len(self.parts), words, hints)
-            named = joint.introduced([(self._size(part), part.found.name) for part in self.parts])
+            shown = sizes or [part.size for part in self.parts]
+            named = joint.introduced([(size, part.found.name) for size, part in zip(shown, self.parts, strict=True)])
             words = f"{named}\n\n{words}"
         else:
             told = (self.settings.system_prompt or INSTRUCTIONS) if self._generic else _ASKED
         return "\n\n".join(filter(None, (told, FORMATS[self.form].instruction))), words
-
-    def _size(self, part: Part) -> Size:
-        """In which the seer will count pixels."""
-        grid = GRIDS.get(self.form)
-        return grid.seen(part.size) if grid else part.size
 
     def _hints(self) -> tuple[list[str], float | None]:
         """What names and likeness of several images say; a model that asks has said itself what it wants."""
@@ -149,10 +154,7 @@ class Look:
         )
 
     def _likeness(self) -> list[list[float]]:
-        """How alike each two look; where that cannot be said, not at all."""
-        found = [self.door.workers.ask("hash", part.found.data) for part in self.parts]
-        hashes = [None if isinstance(each, Refusal) else int(each.facts["hash"], 16) for each in found]
-        return [[0.0 if a is None or b is None else similarity(a, b) for b in hashes] for a in hashes]
+        return likeness([self.door.workers.ask("hash", part.found.data) for part in self.parts])
 
     def _key(self, instructions: str, words: str) -> tuple[object, ...]:
         asked = hashlib.sha256(f"{instructions}\0{words}".encode("utf-8", "surrogatepass")).hexdigest()
@@ -168,11 +170,18 @@ class Look:
             known = _shelf(self.settings).get(self._key(instructions, words))
         if known is not None and known.order == self._order:
             return known
-        (part, *more) = self.parts
-        if more or part.box or not self._generic or self.form != NONE or self.seer.name == LOCAL:
-            return None  # where words are not all of it: the places that the local seer tells are kept nowhere
+        if not self._plain:
+            return None
+        part = self.parts[0]
         kept = self.door.record.description(self.door.scope, part.sha256, self.seer.name, self._version)
         return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.size,))
+
+    @property
+    def _plain(self) -> bool:
+        """Is the answer what the record keeps of an image? The places that the local seer tells are kept nowhere."""
+        (part, *more) = self.parts
+        asked_for_all = self._generic and not more and not part.box
+        return asked_for_all and self.form == NONE and self.seer.name != LOCAL
 
     @property
     def _version(self) -> str:
@@ -183,11 +192,9 @@ class Look:
             self.door.record.keep_image(self.door.scope, part.whole)  # before anything refers to it
         answer = self._answer(question)
         if isinstance(answer, Refusal):
-            return answer
+            return advised(answer, self.named.upstream if self.named else None, self.settings)
         said, shared = (Answer(answer, seer=self.seer.name), True) if isinstance(answer, str) else (answer, False)
-        text = said.text.strip()
-        if len(text) > _LONGEST_ANSWER:
-            text = f"{text[:_LONGEST_ANSWER]}\n[truncated — {len(text)} chars total]"
+        text = bounded(said.text, _LONGEST_ANSWER)
         if shared and self.asking.by_tool and self.door.turn is not None:
             self.door.turns.gives_back(self.door.turn)
         known = _Known(self._order, replace(said, text=text), tuple(one.size for one in question.images))
@@ -210,10 +217,13 @@ class Look:
         return wait(shared)
 
     def _save(self, text: str) -> None:
+        """Nobody pays twice for the same description; where there is one already, only the user's will changes it."""
+        if not (self.asking.save or self._plain):
+            return
+        (part,) = self.parts
+        said = Description(part.sha256, part.picture.size, text, self.seer.name)
+        self.door.record.keep_description(self.door.scope, said, self._version)
         if self.asking.save:
-            (part,) = self.parts
-            said = Description(part.sha256, part.picture.size, text, self.seer.name)
-            self.door.record.keep_description(self.door.scope, said, self._version)
             self.door.record.retell(self.door.reach, said)  # also where conversations have it already
 
     def _analysis(self, known: _Known) -> Analysis:
@@ -253,7 +263,7 @@ class Look:
         entry = Entry("vision_proxy.tool_call", images, self.seer.name, about=about)
         entry = replace(entry, latency_ms=round(seconds * 1000))
         if isinstance(made, Refusal):
-            entry = replace(entry, error=made.code)
+            entry = replace(entry, error=made.code, seer="" if never_asked(made) else entry.seer)
         else:
             entry = replace(entry, usage=made.usage, cost_usd=made.cost_usd, cache_hit=made.cached)
         if not self.asking.by_tool:
@@ -274,10 +284,19 @@ def entries_of(settings: Settings) -> dict[str, str]:
     return {model: str(entry["format"] if isinstance(entry, dict) else entry) for model, entry in said.items()}
 
 
-def _grounds(settings: Settings, seer: str) -> bool | str | None:
-    """Whether models of this name write coordinates, or how, where the user says so of a pattern."""
-    names = (seer, seer.partition("/")[2])
-    said = (facts for pattern, facts in settings.models.items() if any(matches(pattern, name) for name in names))
+def grounding_of(settings: Settings, names: Sequence[str]) -> str:
+    """How a model, by any of its names, is asked for coordinates: as the user says of it, or as its family writes."""
+    said = _grounds(settings, names)
+    if said is False or isinstance(said, str):
+        return said or NONE
+    found = format_of(names[0], entries_of(settings), names[1:])
+    return FALLBACK if said and found == NONE else found
+
+
+def _grounds(settings: Settings, names: Sequence[str]) -> bool | str | None:
+    """Whether models of these names write coordinates, or how, where the user says so of a pattern."""
+    known = (*names, *(name.partition("/")[2] for name in names))
+    said = (facts for pattern, facts in settings.models.items() if any(matches(pattern, name) for name in known))
     ways = (way for facts in said if isinstance(way := facts.get("grounding"), bool | str))
     return next(ways, None)
 

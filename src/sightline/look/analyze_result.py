@@ -47,6 +47,7 @@ class Analysis:
     cached: bool = False
 
     def as_dict(self) -> dict[str, Json]:
+        lost = sum(each.at is None for each in self.boxes)
         usage: dict[str, Json] = {each: getattr(self.usage, each) for each in ("input", "output", "cached")}
         return {
             "images": [each.id for each in self.images],
@@ -55,6 +56,7 @@ class Analysis:
             "text": self.text,
             "fence": self.fence,
             "boxes": [_box(each) for each in self.boxes if each.at is not None],
+            **({"misfits": lost} if lost else {}),  # places that the answer speaks of, and nobody can find
             "usage": usage,
             "cost_usd": self.cost_usd,
             "cached": self.cached,
@@ -140,4 +142,5 @@ def _dimensions(seen: Seen) -> Mapping[str, Json]:
 def _box(one: Placed) -> Json:
     assert one.at is not None
     box: list[Json] = [*one.at] if len(one.at) == 4 else [*one.at, *one.at]
-    return {"image": one.image, "label": one_line(one.label), "box": box}
+    doubt: dict[str, Json] = {"doubtful": True} if one.flag == "doubtful" else {}
+    return {"image": one.image, "label": one_line(one.label), "box": box, **doubt}

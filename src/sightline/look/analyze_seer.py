@@ -9,6 +9,7 @@ from typing import cast
 
 from sightline.dial import Dialler
 from sightline.engine.local import local_seer
+from sightline.look.capable import provider_of, supports_vision
 from sightline.look.doors import reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
@@ -55,13 +56,23 @@ def _place(settings: Settings, record: Record) -> _Place | Refusal:
     return _places[0]
 
 
-def named(settings: Settings, found: Directory, model: str) -> Named | Refusal | None:
-    """The model of a call, which must be a known one that sees; without any, that of the settings."""
+def named(settings: Settings, found: Directory, model: str, *, by_tool: bool = False) -> Named | Refusal | None:
+    """The model of a call; without any, that of the settings. Whom a model names must be known to see."""
     own = named_seer(settings, found)
-    if not model:
-        return own
+    one = _named(settings, found, own, model) if model else own
+    if not (by_tool and model) or not isinstance(one, Named) or one is OURS:
+        return one
+    if isinstance(own, Named) and (one.provider, one.model) == (own.provider, own.model):
+        return one
+    if supports_vision(one.model, provider_of(one.upstream, settings), settings):
+        return one
+    what = f"VISION_NOT_SUPPORTED: {model:.80} is not known to see images"
+    return Refusal("invalid_input", what, "name one that sees; the user's setting `models` can say that this one does")
+
+
+def _named(settings: Settings, found: Directory, own: Named | Refusal | None, model: str) -> Named | Refusal:
     provider, _, name = model.partition("/")
-    if provider == LOCAL:
+    if model == LOCAL:
         return OURS
     if not (provider and name):
         return Refusal(
@@ -69,7 +80,7 @@ def named(settings: Settings, found: Directory, model: str) -> Named | Refusal |
         )
     if isinstance(own, Named) and provider in (own.provider, *(settings.named_seer or ())[:1]):
         there = seer_at(settings, own.upstream, name, own.api_key)
-        return replace(there, wire=own.wire) if isinstance(there, Named) else there
+        return replace(there, wire=own.wire, said=provider) if isinstance(there, Named) else there
     if provider not in found.named:
         known = ", ".join(sorted(found.named))
         no = Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
@@ -86,10 +97,12 @@ def receiver_of(settings: Settings, model: str) -> str:
     return one.receiver
 
 
-async def lookers(settings: Settings, record: Record, model: str) -> tuple[Sequence[Seer | Refusal], Named | None]:
+async def lookers(
+    settings: Settings, record: Record, model: str, *, by_tool: bool = False
+) -> tuple[Sequence[Seer | Refusal], Named | None]:
     """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
     place = _place(settings, record)
-    one = place if isinstance(place, Refusal) else named(settings, place.found, model)
+    one = place if isinstance(place, Refusal) else named(settings, place.found, model, by_tool=by_tool)
     if isinstance(place, Refusal) or isinstance(one, Refusal):
         return [cast("Refusal", one)], None
     local = local_seer(settings.folder, reading())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Literal, Protocol, cast
 
 from sightline.engine import flights
 from sightline.look import ask_schema
+from sightline.look.advice import advised, never_asked
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Prefix, Unanswered
 from sightline.look.ask_model import Chosen, chosen
 from sightline.look.ask_source import Fit, Taken, as_taken, filmed, judged, taken
@@ -25,7 +25,7 @@ from sightline.look.usage import cost
 from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.entry import Entry
 from sightline.model.facts import Description
-from sightline.model.fence import neutral
+from sightline.model.fence import neutral, sound
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Seer
@@ -47,11 +47,6 @@ _REPAIR = (
 )
 _QUOTED = 4000  # characters of an answer that go back with a request to repair it
 _NO_SIZE = Size(0, 0)
-_TOO_MANY_PAGES = re.compile(
-    r"(?:maximum|limit|exceed|too many|more than|at most|up to)[^.{}]{0,80}\bpages?\b"
-    r"|\bpages?\b[^.{}]{0,80}(?:limit|exceed|maximum|too many)",
-    re.IGNORECASE,
-)
 _SAY = "the setting `models` says what is not known: {0}"
 _FILM = "name a model that takes videos themselves"
 _SHAPE = 'write {"type": "json_schema", "schema": {"type": "object", …}}'
@@ -207,7 +202,7 @@ def _call(door: Door, settings: Settings, tool: str, prompt: object, model: obje
         return Unanswered("INVALID_INPUT", "there is no prompt (say what you want to know)")
     if not isinstance(model, str | None):
         return Unanswered("INVALID_INPUT", "the model is not text (write PROVIDER/MODEL)")
-    return _Call(door, settings, tool, prompt, model)
+    return _Call(door, settings, tool, sound(prompt), model if model is None else sound(model))
 
 
 def _schema(door: Door, given: object) -> dict[str, Json] | Unanswered | None:
@@ -229,8 +224,8 @@ def _no_schema(fault: str) -> Unanswered:
 
 def _is_json(schema: object) -> bool:
     try:
-        json.dumps(schema, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
+        json.dumps(schema, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):  # half a letter is a ValueError as well
         return False
     return True
 
@@ -253,6 +248,7 @@ class _Asking:
     def __init__(self, call: _Call, who: Chosen, seer: Seer, sent: _Sent) -> None:
         self.call, self.who, self.seer, self.sent = call, who, seer, sent
         self.usage = Usage()
+        self.unasked = True  # so far nothing has left
         self.began, self.since = time.monotonic(), time.time()
 
     def run(self) -> Envelope | Unanswered:
@@ -291,21 +287,24 @@ class _Asking:
 
     def _asked(self, words: str) -> Answer | Unanswered:
         question = Question(words, self.sent.images, _INSTRUCTIONS, self.sent.documents, self.call.schema)
-        self.who.heard.last = None
         answer = wait(self.seer.ask(question))
         if isinstance(answer, Refusal):
-            return Unanswered(self._why(answer), str(answer))
+            self.unasked = self.unasked and never_asked(answer)
+            if self.who.instead:  # what reads here could not help, and the one whom the settings name may not be asked
+                return Unanswered("VISION_NOT_SUPPORTED", str(self.who.instead))
+            return Unanswered(self._why(answer), str(advised(answer, self.who.upstream, self.call.settings)))
+        self.unasked = False
         self.usage += answer.usage
         return answer
 
     def _why(self, refusal: Refusal) -> Prefix:
-        """What a provider says is read here to tell one no from another, and shown to nobody."""
         mime = self.sent.documents[0].mime if self.sent.documents else ""
+        if refusal.code == "no_consent":
+            return "VISION_NOT_SUPPORTED"
         if refusal.code == "unsupported_type":  # the wire has no place for such a file
             return "PDF_NOT_SUPPORTED" if mime == "application/pdf" else "VIDEO_NOT_SUPPORTED"
-        last = self.who.heard.last
-        said = last.body.decode("utf-8", "replace") if last and last.status in (400, 413, 422) else ""
-        return "PDF_TOO_MANY_PAGES" if mime == "application/pdf" and _TOO_MANY_PAGES.search(said) else "LLM_ERROR"
+        too_many = refusal.code == "too_large" and mime == "application/pdf"
+        return "PDF_TOO_MANY_PAGES" if too_many else "LLM_ERROR"
 
     def _fault(self, text: str) -> str:
         """Why an answer is not the JSON that was asked for; other breaches of the schema are told beside it."""
@@ -319,7 +318,8 @@ class _Asking:
 
     def _sealed(self, text: str, *, cached: bool = False) -> Envelope:
         schema, named = self.call.schema, self.who.named
-        parsed = ask_schema.object_in(text) if schema is not None else None
+        found = ask_schema.object_in(text) if schema is not None else None
+        breaches = ask_schema.errors(self.call.door.workers, found, schema) if found is not None else []
         usage = Usage(0, 0) if cached else self.usage
         return Envelope(
             neutral(text + (f"\n\n{fallen(self.who.instead, self.seer.name)}" if self.who.instead else "")),
@@ -327,8 +327,8 @@ class _Asking:
             self.who.upstream.name,
             usage,
             0.0 if cached else cost(self.who.upstream, named.model, usage),
-            parsed,
-            tuple(ask_schema.errors(self.call.door.workers, parsed, schema)) if parsed is not None else (),
+            None if found is None else ask_schema.harmless(found),
+            tuple(map(neutral, breaches)),
             cached,
             self.sent.fitted,
             self.call.most,
@@ -367,7 +367,7 @@ class _Asking:
         entry = Entry(
             "vision_proxy.tool_call",
             (self.sent.sha256,),
-            self.seer.name,
+            "" if self.unasked and not hit else self.seer.name,
             self.usage,
             0.0 if hit else cost(self.who.upstream, self.who.named.model, self.usage),
             hit,

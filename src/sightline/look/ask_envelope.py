@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from sightline.model.asking import Usage
+from sightline.model.asking import Usage, is_cut
 from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
 
@@ -102,7 +102,7 @@ class Envelope:
         return bool(self.as_dict()["truncated"])
 
     def as_dict(self) -> dict[str, Json]:
-        whole = self._with(self.text, self.parsed, truncated=False)
+        whole = self._with(self.text, self.parsed, truncated=is_cut(self.text))
         if len(_written(whole)) <= self.most:
             return whole
         parsed = self.parsed

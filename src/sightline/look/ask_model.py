@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from sightline.dial import Dialler
 from sightline.engine.local import local_seer
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.capable import supports_pdf, supports_video, supports_vision
+from sightline.look.capable import provider_of, supports_pdf, supports_video, supports_vision
 from sightline.look.doors import reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry
-from sightline.model.ports import Http, Record, Reply, Seer
+from sightline.model.ports import Http, Record, Seer
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
 from sightline.seers.local.seer import LOCAL
@@ -29,26 +29,11 @@ _NOBODY = Unanswered(
 )
 
 
-class Heard:
-    """A client that remembers the last answer: what a provider says of a file decides which no it is."""
-
-    def __init__(self, http: Http) -> None:
-        self._http = http
-        self.last: Reply | None = None
-
-    async def ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
-    ) -> Reply | Refusal:
-        reply = await self._http.ask(method, url, headers, body, seconds)
-        self.last = None if isinstance(reply, Refusal) else reply
-        return reply
-
-
 @dataclass(frozen=True, slots=True)
 class Chosen:
     named: Named
     registry: Registry
-    heard: Heard
+    http: Http
     vision: bool
     pdf: bool
     video: bool
@@ -75,9 +60,9 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
         return Unanswered("VISION_NOT_SUPPORTED", str(own))
     if isinstance(own, Refusal):  # what the settings name is of no use, and nobody asks for it
         own = None
-    heard = Heard(_dialler(_proxy_variables(settings.environment)))
-    reached = registry(settings, known, own, record, heard, local_seer(settings.folder, reading()))
-    ours = Chosen(OURS, reached, heard, vision=True, pdf=False, video=False)
+    http = _dialler(_proxy_variables(settings.environment))
+    reached = registry(settings, known, own, record, http, local_seer(settings.folder, reading()))
+    ours = Chosen(OURS, reached, http, vision=True, pdf=False, video=False)
     if model is None:
         here = await _unnamed(settings, known, ours) if own is None else _instead_of(own, ours)
         if here is not None:
@@ -88,12 +73,11 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
     if isinstance(one, Unanswered):
         return one
     assert one is not None
-    there = one.upstream
-    provider = there.name if there.name in settings.upstreams else there.preset or there.name
+    provider = provider_of(one.upstream, settings)
     return Chosen(
         one,
         reached,
-        heard,
+        http,
         vision=supports_vision(one.model, provider, settings),
         pdf=supports_pdf(one.model, provider, settings),
         video=supports_video(one.model, provider, settings),
@@ -104,7 +88,7 @@ async def _unnamed(settings: Settings, known: Directory, ours: Chosen) -> Chosen
     """With nobody named: a model of this machine that says of itself that it sees, else what reads here."""
     if settings.seer != "auto":
         return _NOBODY
-    here = next(iter(await found(ours.heard, local_servers(known))), None)
+    here = next(iter(await found(ours.http, local_servers(known))), None)
     if here is None:
         return ours
     return replace(ours, named=replace(ours.registry.providers[here.server], model=here.model))
@@ -121,7 +105,7 @@ def _instead_of(named: Named, ours: Chosen) -> Chosen | None:
 def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
     """A name without a provider is nobody's: several serve models of one name, and one of them gets the file."""
     provider, _, name = model.partition("/")
-    if provider == LOCAL:
+    if model == LOCAL:
         return OURS
     if provider not in reached and (other := elsewhere(provider, name)):
         return other

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from sightline.model.fence import neutral
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.worker import Workers
@@ -55,6 +56,25 @@ def _first(text: str, start: int) -> dict[str, Json] | None:
 
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number in JSON")
+
+
+def harmless(found: dict[str, Json]) -> dict[str, Json]:
+    """The same, and no word of it opens or closes a fence of ours. However deep it is: nothing here recurses."""
+    whole: dict[str, Json] = {}
+    left: list[tuple[Json, Json]] = [(found, whole)]
+    while left:
+        given, made = left.pop()
+        pairs = given.items() if isinstance(given, dict) else enumerate(cast("list[Json]", given))
+        for key, value in pairs:
+            inner: Json = neutral(value) if isinstance(value, str) else value
+            if isinstance(value, dict | list):
+                inner = {} if isinstance(value, dict) else []
+                left.append((value, inner))
+            if isinstance(made, dict):
+                made[neutral(str(key))] = inner
+            else:
+                cast("list[Json]", made).append(inner)
+    return whole
 
 
 def missing(found: Mapping[str, Json], schema: Mapping[str, Json]) -> list[str]:

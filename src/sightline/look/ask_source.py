@@ -10,6 +10,7 @@ from typing import Literal
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.both import waited
 from sightline.look.doors import NATIVE, Door
+from sightline.model.fence import sound
 from sightline.model.image import Image, Target, base64_length
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import within_bounds
@@ -60,7 +61,7 @@ def _read(door: Door, path: str) -> Taken | Unanswered:
     if not PurePath(path).is_absolute():
         return Unanswered("INVALID_INPUT", "file_path is not absolute (write the whole path)")
     file = files.read(path, door.policy)
-    return Unanswered.of_file(file) if isinstance(file, Refusal) else Taken(file.data, file.name)
+    return Unanswered.of_file(file) if isinstance(file, Refusal) else Taken(file.data, sound(file.name))
 
 
 def _fetched(door: Door, url: str) -> Taken | Unanswered:
@@ -68,7 +69,7 @@ def _fetched(door: Door, url: str) -> Taken | Unanswered:
     from sightline.sources import web
 
     page = waited(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
-    return Unanswered.of_address(page) if isinstance(page, Refusal) else Taken(page.data, page.name)
+    return Unanswered.of_address(page) if isinstance(page, Refusal) else Taken(page.data, sound(page.name))
 
 
 def _decoded(text: str) -> Taken | Unanswered:

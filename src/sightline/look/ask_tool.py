@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.results import Refused
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 IMAGE = (
@@ -58,6 +58,6 @@ OF_VIDEO: Mapping[str, Json] = {
 }
 
 
-def unanswered(refused: Refused) -> Unanswered:
-    """A call whose arguments are none, in the words of these tools."""
-    return Unanswered("INVALID_INPUT", refused.message)
+def unanswered(refusal: Refusal) -> Unanswered:
+    """A call whose arguments are none, or a fault of our own, in the words of these tools."""
+    return Unanswered("INVALID_INPUT" if refusal.code == "invalid_input" else "LLM_ERROR", str(refusal))

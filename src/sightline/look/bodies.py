@@ -137,15 +137,14 @@ def prepare(
     visitor, name = there
     try:
         done = wait(at.engine.prepare(replace(reading, scene=replace(reading.scene, model=name)), visitor))
+        written = _written(done, body, lead) if done.edits else body
     except Exception:  # noqa: BLE001, whatever it was: the caller has a body to send
         _log.warning("a fault of Sightline's own", exc_info=True)
         return Prepared(body, Receipt(visitor.upstream.name, name, notes=(_BROKEN,)))
     receipt = done.receipt
     if shape is GEMINI and not name and any(sight.held for sight in done.scene.sights):
         receipt = replace(receipt, notes=(*receipt.notes, _NO_MODEL))
-    if not done.edits:
-        return Prepared(body, receipt)
-    return Prepared(_written(done, body, lead), receipt, changed=True)
+    return Prepared(written, receipt, changed=bool(done.edits))
 
 
 def _read(engine: Engine, body: object, shape: Codec) -> tuple[Reading | None, bytes | None]:

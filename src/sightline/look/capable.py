@@ -9,6 +9,7 @@ from importlib.resources import files
 import orjson
 
 from sightline.look.upstreams import completed
+from sightline.model.upstream import Upstream
 from sightline.profiles.capabilities import KINDS, Kind, Said, takes
 from sightline.profiles.presets import PRESETS
 from sightline.settings import Settings, load
@@ -19,6 +20,11 @@ _FILE = "profiles/capabilities.json"
 def supports_vision(model: str, provider: str = "", settings: Settings | None = None) -> bool:
     """`model` may carry its provider, as PROVIDER/MODEL. One that nothing is known about does not see."""
     return _takes("vision", model, provider, settings)
+
+
+def provider_of(upstream: Upstream, settings: Settings) -> str:
+    """Under which it is known what the models of an upstream take: the user's name for it, or that of its preset."""
+    return upstream.name if upstream.name in settings.upstreams else upstream.preset or upstream.name
 
 
 def supports_pdf(model: str, provider: str = "", settings: Settings | None = None) -> bool:

@@ -7,6 +7,8 @@ import functools
 import os
 import tempfile
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,24 +30,34 @@ if TYPE_CHECKING:
 
 NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
 AS_IT_IS = 8 * 1024 * 1024  # bytes of a bitmap that is shown untouched
+UNNAMED = ""  # the turn of calls whose host names none
 _TURNS = 1024  # of a session whose calls are counted
+_SILENCE = 60.0  # seconds after which calls without a name are of another turn
 _EDGE = 8000  # the widest that any known provider takes
 ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
 
 
 class Turns:
-    """How often somebody was asked in each turn of a session. Those that were spoken of least lately are forgotten."""
+    """How often somebody was asked in each turn of a session. Those that were spoken of least lately are forgotten.
 
-    def __init__(self) -> None:
+    Where nobody names turns, one is over when nobody was asked for a while: else a long life would be one turn.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._asked: Shelf[int] = Shelf(_TURNS)
         self._lock = threading.Lock()
+        self._clock = clock
+        self._last = clock()  # when the unnamed turn last asked
 
     def takes(self, turn: str, most: int) -> bool:
         """Whether a turn may ask once more, of so many times (0: always); if so, that counts."""
         with self._lock:
-            asked = self._asked.get(turn) or 0
+            now = self._clock()
+            over = turn == UNNAMED and now - self._last > _SILENCE
+            asked = 0 if over else self._asked.get(turn) or 0
             if most and asked >= most:
                 return False
+            self._last = now if turn == UNNAMED else self._last
             self._asked.put(turn, asked + 1)
             return True
 
@@ -66,7 +78,7 @@ class Door:
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
     network: Grant | None = None  # the host's grant to view what is at a web address
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
-    turn: str | None = None  # of the conversation that asks, as its host names it; a model's calls without any: one
+    turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
     turns: Turns = field(default_factory=Turns, compare=False, repr=False)
 
     @property
@@ -79,7 +91,8 @@ def door(settings: Settings | None = None, *, network: bool = False, turn: str |
     """The user's own: settings, record, and the folder in which this process works now.
 
     With `network` the host grants a view what is at a public https address. No setting and no caller of a tool can.
-    `turn` names the turn of the conversation that looks; without a name all of a model's calls here are of one turn.
+    `turn` names the turn of the conversation that looks; without a name a model's calls here are of one turn, until
+    nobody was asked for a minute.
     """
     known = settings or load()
     record = opened(known.folder, known.record)

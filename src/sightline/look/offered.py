@@ -10,11 +10,12 @@ from sightline.look.analyze_result import Analysis, Failed
 from sightline.look.ask import video_analyze, vision_analyze
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Unanswered
 from sightline.look.crops import SIDES
-from sightline.look.doors import Door
-from sightline.look.results import Refused, Result
+from sightline.look.doors import UNNAMED, Door
+from sightline.look.results import FAULT, Refused, Result, promised
 from sightline.look.text import edit_file, read_file
 from sightline.look.views import view
 from sightline.model.crop import REGIONS
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 TOOLSET = "vision"
@@ -33,7 +34,7 @@ class Tool:
     with_network: str = ""  # more words where the host grants the network; without any, it is of no use to the tool
     over: str = "path"  # the argument that names what the capabilities are over
     also: Mapping[str, str] = field(default_factory=dict)  # more capabilities, each with the argument it is over
-    refuse: Callable[[Refused], Outcome] = lambda refused: refused  # arguments that make no sense, in its own words
+    refuse: Callable[[Refusal], Outcome] = Refused.of  # arguments that make no sense and faults, in its own words
     asks: bool = False  # somebody else to look: offered where the user's settings say who may
     always: bool = False  # also where the settings let no model ask for a look: it asks about a file of its own
 
@@ -82,7 +83,7 @@ def _rectangle(words: str, **bounds: Json) -> Json:
 def _analyze(door: Door, **given: object) -> Analysis | Failed:
     from sightline.look.analyze_image import analyze  # only who asks others needs all that it takes to reach them
 
-    asking = door if door.turn is not None else replace(door, turn="")  # a model asks: its calls are counted
+    asking = door if door.turn is not None else replace(door, turn=UNNAMED)  # a model asks: its calls are counted
     return analyze(asking, given.pop("images"), given.pop("question"), **given)
 
 
@@ -169,6 +170,7 @@ TOOLS: tuple[Tool, ...] = (
         30_000,
         _analyze,
         over="images",
+        refuse=Failed.of,
         asks=True,
     ),
     _of_a_file("vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze),
@@ -187,12 +189,13 @@ def call(door: Door, name: object, arguments: object) -> Outcome:
     if tool is None:
         return Refused("not_permitted", f"there is no tool {name!r:.60} here")
     if not isinstance(arguments, Mapping):
-        return tool.refuse(Refused("invalid_input", "the arguments are not an object"))
+        return tool.refuse(Refusal("invalid_input", "the arguments are not an object", "give them as its schema says"))
     given = {str(argument): value for argument, value in arguments.items() if value is not None}
     wrong = [*(given.keys() - tool.properties.keys()), *(set(tool.required) - given.keys())]
     if wrong:
-        return tool.refuse(Refused("invalid_input", f"{min(wrong)!r:.60} is missing or not an argument of {name}"))
-    return tool.run(door, **given)
+        what = f"{min(wrong)!r:.60} is missing or not an argument of {name}"
+        return tool.refuse(Refusal("invalid_input", what, "give the arguments that its schema names"))
+    return promised(tool.refuse(FAULT))(tool.run)(door, **given)
 
 
 def _offered(door: Door) -> dict[str, Tool]:

@@ -15,6 +15,7 @@ from sightline.look.crops import crop_of, written_crop
 from sightline.look.doors import AS_IT_IS, Door
 from sightline.look.results import Refused, View, written
 from sightline.model.crop import Crop, Pixels
+from sightline.model.fence import sound
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture, base64_length
 from sightline.model.perception import Perception, perception_id
@@ -97,7 +98,7 @@ def _found(door: Door, path: object) -> Found | Refusal:
             return _stored(door, asked, named(path))
         case Named(path=name):
             file = files.read(name, door.policy)
-            return file if isinstance(file, Refusal) else Found(file.data, named(path), file.name)
+            return file if isinstance(file, Refusal) else Found(file.data, named(path), sound(file.name))
         case Address(url=url):
             return _fetched(door, url)
         case Refusal():
@@ -111,7 +112,7 @@ def _fetched(door: Door, url: str) -> Found | Refusal:
     page = waited(web.read(url, door.network))
     if isinstance(page, Refusal):
         return replace(page, code="not_found") if page.code == "unavailable" else page
-    return Found(page.data, named(url), page.name)
+    return Found(page.data, named(url), sound(page.name))
 
 
 def _stored(door: Door, asked: Stored, source: str) -> Found | Refusal:

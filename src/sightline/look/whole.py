@@ -107,7 +107,7 @@ def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers,
         max_batch=cast("int", settings.values["maxBatch"]),
         alike=cast("float", settings.values["pHashSimilarityThreshold"]),
         joint_turns=settings.values["joint"] == "turn",
-        price=_price(found),
+        price=price_of(settings, found),
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
@@ -116,12 +116,15 @@ def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers,
     return Engine(record, asked, options, workers)
 
 
-def _price(found: Directory) -> Price:
-    """What a look has cost, by the list of the provider that made it."""
+def price_of(settings: Settings, found: Directory) -> Price:
+    """What a look has cost, by the list of the provider that made it: under its own name, or as it gets images."""
+    named = named_seer(settings, found)
+    own = {named.provider: named.upstream} if isinstance(named, Named) else {}
+    known = {**{_receiver(each): each for each in found.named.values()}, **found.named, **own}
 
     def of(seer: str, usage: Usage) -> float | None:
         provider, _, model = seer.partition("/")
-        upstream = OURS.upstream if provider == LOCAL else found.named.get(provider)
+        upstream = OURS.upstream if provider == LOCAL else known.get(provider)
         return None if upstream is None else cost(upstream, model, usage)
 
     return of
@@ -153,7 +156,9 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
             f"set provider to one of {known}, or set baseUrl",
         )
     found_there = seer_at(settings, upstream, model, settings.seer_key)
-    return None if isinstance(found_there, Refusal) and settings.is_main_model else found_there
+    if isinstance(found_there, Named):
+        return replace(found_there, said=provider)
+    return None if settings.is_main_model else found_there
 
 
 def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -> Named | Refusal:
@@ -180,9 +185,13 @@ def registry(
 
 
 def _provider(settings: Settings, upstream: Upstream, key: str = "") -> Named:
-    wire = wire_of(upstream)
     own = upstream.api_key or settings.variable(upstream.key_variables)
-    return Named(receiver(upstream, api_of(wire)), "", upstream, wire, own or key)
+    return Named(_receiver(upstream), "", upstream, wire_of(upstream), own or key)
+
+
+def _receiver(upstream: Upstream) -> str:
+    """Who gets the images that a model of it looks at."""
+    return receiver(upstream, api_of(wire_of(upstream)))
 
 
 def _consented(record: Record) -> Consented:

@@ -10,6 +10,10 @@ from sightline.model.geometry import Box
 from sightline.model.image import Image
 from sightline.model.scene import Json
 
+LONGEST = 30_000  # characters of an answer: nobody reads more, and everybody pays for it
+CUT = "[truncated — the model stopped at its longest answer]"
+"""Stands at the end of an answer that the model could not bring to its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -70,5 +74,16 @@ class Answer:
     text: str
     usage: Usage = Usage()
     seer: str = ""  # provider/model, as it was asked
-    cut: bool = False  # it ran into the longest answer allowed, and ends there
+    cut: bool = False  # it ran into the longest answer allowed, and ends there: so does its text, with a mark
     spots: tuple[Spot, ...] = ()  # told beside the words, by a seer that measures instead of guessing
+
+
+def bounded(text: str, most: int = LONGEST) -> str:
+    """No more of an answer than anybody reads; whoever reads it learns that there was more."""
+    text = text.strip()
+    return text if len(text) <= most else f"{text[:most]}\n[truncated — {len(text)} chars total]"
+
+
+def is_cut(text: str) -> bool:
+    """Is this an answer that the model could not bring to its end? Kept and shared answers are texts alone."""
+    return CUT in text

@@ -36,7 +36,7 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The member at `place` leaves its object, in which another one stays."""
+    """The member at `place` leaves its object, in which another one stays; as often as its key stands there."""
 
     place: Path
 

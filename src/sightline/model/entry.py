@@ -10,6 +10,7 @@ from sightline.model.asking import Usage
 from sightline.model.scene import Json
 
 EntryKind = Literal[
+    "vision_proxy.description",
     "vision_proxy.tool_call",
     "vision_proxy.joint_description",
     "vision_proxy.command",

@@ -79,9 +79,10 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Is there still a file at this path? Answered by `bool`."""
+    """Was there a file at this path when the conversation had come to a message? Answered by `bool`."""
 
     path: str
+    message: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,11 @@ def rows(entries: Iterable[Mapping[str, Json]], indent: int) -> str:
     return "[" + (",\n" + " " * indent).join(escaped) + "]"
 
 
+def sound(text: str) -> str:
+    """Text that can be written anywhere: half a letter, or a byte of a name that is no text, is a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def plain(text: str) -> str:
     """One line for a terminal, which obeys what it cannot print."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -25,7 +25,7 @@ class Reply:
 
 
 class Http(Protocol):
-    """One bounded exchange with a configured address; trouble on the way is a refusal."""
+    """One exchange with a configured address, of which nothing may come for so many seconds; trouble is a refusal."""
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
@@ -47,10 +47,6 @@ class Seer(Protocol):
 
     async def ask(self, question: Question) -> Answer | Refusal:
         """An answer has words; one without any is a refusal."""
-        ...
-
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        """`ask` about one image, for a description: its words alone, no more of them than anybody reads."""
         ...
 
 

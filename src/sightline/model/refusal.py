@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Code = Literal[
@@ -24,6 +24,7 @@ class Refusal:
     code: Code
     what: str
     remedy: str = ""
+    status: int = field(default=0, compare=False)  # of the answer of the provider that said no
 
     def __str__(self) -> str:
         return f"{self.what} ({self.remedy})" if self.remedy else self.what

@@ -16,6 +16,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
+from sightline.passes.frontier import NEWEST
 from sightline.passes.words import absence
 
 _Lacking = tuple[Need, ...]
@@ -62,14 +63,22 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:
     """Those that leave, by identity, where a provider takes only so many: several at once, so that it happens seldom.
 
-    The oldest of what tools brought go first, then what the user pasted, and last what only the provider can open.
+    A fold over their arrival, so that what has left stays away. The oldest of what tools brought go first, then what
+    the user pasted, and last what only the provider can open; the newest never, since somebody waits for them.
     """
     if most is None or len(live) <= most:
         return set()
-    batch = max(1, most // 4)
-    leaving = -(-(len(live) - most) // batch) * batch
-    order = sorted((s for s in live if not s.fixed), key=lambda s: (not isinstance(s.source, Inline), s.role != "tool"))
-    return set(map(id, order[:leaving]))
+    batch, newest = max(1, most // 4), max(1, min(NEWEST, most - 1))
+    left: set[int] = set()
+    staying: list[Sight] = []
+    for sight in live:
+        staying.append(sight)
+        if len(staying) > most:
+            old = [each for each in staying[:-newest] if not each.fixed]
+            order = sorted(old, key=lambda each: (not isinstance(each.source, Inline), each.role != "tool"))
+            left |= set(map(id, order[:batch]))
+            staying = [each for each in staying if id(each) not in left]
+    return left
 
 
 def _left_out(sight: Sight, most: int | None, facts: Facts) -> Fate | _Lacking:

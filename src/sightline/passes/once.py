@@ -7,11 +7,11 @@ from itertools import groupby
 
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Repeated
+from sightline.model.letters import STANDARD
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 
-_STANDARD = bytes.maketrans(b"-_", b"+/")
 _NO_LETTERS = b" \t\r\n="
 
 
@@ -40,7 +40,7 @@ def _again(sights: list[tuple[int, Sight]]) -> list[int]:
     for index, sight in sorted(sights, key=lambda each: each[1].within is not None):
         if sight.fate is not None or not isinstance(sight.source, Inline):
             continue
-        letters = bytes(sight.source.text).translate(_STANDARD, _NO_LETTERS)
+        letters = bytes(sight.source.text).translate(STANDARD, _NO_LETTERS)
         if sight.within is not None and letters in seen:
             found.append(index)
         seen.add(letters)

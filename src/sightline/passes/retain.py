@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain, groupby, repeat
 
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
 from sightline.model.fate import Repeated, Retired
@@ -18,7 +18,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Call, Scene, Sight
 from sightline.model.sizing import tokens
 from sightline.model.source import Inline
-from sightline.passes.frontier import NEWEST, Beat, View, frontier
+from sightline.passes.frontier import NEWEST, Beat, Left, View, frontier
 
 # The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
 _READERS = frozenset(
@@ -44,7 +44,7 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     if retention.off or rules.blind or scene.partial:
         return scene
     ways = _ways(scene, pasted=retention.pasted)
-    leaving: Mapping[int, str] | Needs = {}
+    leaving: Mapping[int, Left] | Needs = {}
     if retention.turns is not None:
         leaving = _by_turns(scene, ways, retention.turns)
     elif ways:
@@ -68,28 +68,40 @@ def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
 def _overwritten(scene: Scene) -> dict[int, int]:
     """By their indexes, the sights whose paths do not bring them back, and the messages from which on that is so.
 
-    There the path brought another picture, or may have: any tool but one that reads was given it.
+    There the path brought something else, or may have: any tool but one that reads was given it.
     """
-    written: dict[str, list[int]] = {}
-    for message, call in scene.calls:
+    made = {call.id: order for order, (_, call) in enumerate(scene.calls)}
+    written: dict[str, list[tuple[int, int]]] = {}
+    for order, (message, call) in enumerate(scene.calls):
         if call.path is not None and not _reads(call):
-            written.setdefault(call.path, []).append(message)
+            written.setdefault(call.path, []).append((order, message))
     lost: dict[int, int] = {}
-    after: dict[str, tuple[Sight, int | None]] = {}  # by path: what it brought next, and where that was another picture
-    for index in range(len(scene.sights) - 1, -1, -1):
-        sight = scene.sights[index]
-        path = sight.call.path if sight.call else None
-        if path is None or isinstance(sight.fate, Repeated):
-            continue
-        later, changed = after.get(path, (sight, None))
-        other = changed if later.source == sight.source else later.message
-        after[path] = sight, other
-        writes = written.get(path, ())
-        first = bisect_right(writes, sight.message)
-        ends = [*([] if other is None else [other]), *writes[first : first + 1]]
+    after: dict[str, tuple[list[Sight], int | None]] = {}  # by path: what it brought next, and where that was another
+    for path, indexes in _results(scene):
+        brought = [scene.sights[index] for index in indexes]
+        later, changed = after.get(path, (brought, None))
+        same = [each.source for each in later] == [each.source for each in brought]
+        other = changed if same else later[0].message
+        after[path] = brought, other
+        writes = written.get(path, [])
+        first = bisect_right(writes, (made.get(_origin(brought[0])[1], -1), len(scene.messages)))
+        ends = [*([] if other is None else [other]), *(message for _, message in writes[first : first + 1])]
         if ends:
-            lost[index] = min(ends)
+            lost |= dict.fromkeys(indexes, max(min(ends), brought[0].message))
     return lost
+
+
+def _results(scene: Scene) -> Iterator[tuple[str, list[int]]]:
+    """What each call brought from its path, by indexes, the last call first."""
+    shown = (n for n in range(len(scene.sights) - 1, -1, -1) if not isinstance(scene.sights[n].fate, Repeated))
+    for (path, *_), group in groupby(shown, key=lambda n: _origin(scene.sights[n])):
+        if path is not None:
+            yield path, [*group]
+
+
+def _origin(sight: Sight) -> tuple[str | None, str, int]:
+    call = sight.call
+    return (call.path, call.id, sight.message) if call is not None else (None, "", sight.message)
 
 
 def _has_pixels(sight: Sight) -> bool:
@@ -112,21 +124,21 @@ def _reads(call: Call) -> bool:
     return name.replace("_", "").replace("-", "") in _READERS
 
 
-def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, str]:
+def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, Left]:
     """The simple rule: the images of this turn stay, and of so many before it. What nobody has seen yet stays too."""
     turn = list(accumulate(message.opens for message in scene.messages))
     spoken = max((index for index, message in enumerate(scene.messages) if message.role == "assistant"), default=-1)
     why = f"it is more than {turns} turns old" if turns else "it is of an earlier turn"
-    left: dict[int, str] = {}
+    left: dict[int, Left] = {}
     for index, way in ways.items():
         message = scene.sights[index].message
-        gone = next((end for end, number in enumerate(turn) if number - turn[message] > turns), None)
-        if gone is not None and message < spoken and (way.lost is None or gone < way.lost):
-            left[index] = why
+        gone = bisect_right(turn, turn[message] + turns)
+        if gone < len(turn) and message < spoken and (way.lost is None or gone < way.lost):
+            left[index] = Left(gone, why)
     return left
 
 
-def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, str] | Needs:
+def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, Left] | Needs:
     """From the first image on the record hears of the conversation, or it could not say later that it had been idle."""
     few = len(ways) <= NEWEST
     sights = [(index, sight) for index, sight in enumerate(scene.sights) if _has_pixels(sight) and not few]
@@ -139,7 +151,7 @@ def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules)
     sights.sort(key=lambda each: each[1].message)
     views = [_view(sight, facts, rules, ways.get(index)) for index, sight in sights]
     left = frontier(beats(scene, history), views, rules.profile.cache, rules.profile.limits)
-    return {sights[number][0]: each.why for number, each in left.items()}
+    return {sights[number][0]: each for number, each in left.items()}
 
 
 def beats(scene: Scene, history: History) -> list[Beat]:
@@ -163,11 +175,14 @@ def _view(sight: Sight, facts: Facts, rules: Rules, way: _Way | None) -> View:
     return View(sight.message, cost, len(sight.source.text), seen.size.edge, lost=way.lost)
 
 
-def _retired(scene: Scene, leaving: Mapping[int, str], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
-    """What is not there to be seen again, or cannot be kept, stays; the others leave all the same."""
-    if needs := _unknown([Present(path) for index in leaving if (path := ways[index].path) is not None], facts):
+def _retired(scene: Scene, leaving: Mapping[int, Left], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
+    """What was not there to be seen again when it would have left, or cannot be kept, stays; the others leave."""
+    files = {
+        index: Present(path, left.message) for index, left in leaving.items() if (path := ways[index].path) is not None
+    }
+    if needs := _unknown(files.values(), facts):
         return needs
-    there = [index for index in leaving if _is_there(ways[index], facts)]
+    there = [index for index in leaving if index not in files or facts.answer(files[index], bool) is True]
     images = {index: source for index in there if isinstance(source := scene.sights[index].source, Inline)}
     if needs := _unknown(map(Keep, images.values()), facts):
         return needs
@@ -176,17 +191,13 @@ def _retired(scene: Scene, leaving: Mapping[int, str], ways: Mapping[int, _Way],
         kept = facts.answer(Keep(source), Kept)
         if isinstance(kept, Kept):
             line = _line(sights[index], kept, ways[index])
-            sights[index] = sights[index].meets(Retired(line, leaving[index]))
+            sights[index] = sights[index].meets(Retired(line, leaving[index].why))
     return replace(scene, sights=tuple(sights)) if images else scene
 
 
 def _unknown(needs: Iterable[Need], facts: Facts) -> Needs | None:
     missing = frozenset(need for need in needs if need not in facts)
     return Needs(missing) if missing else None
-
-
-def _is_there(way: _Way, facts: Facts) -> bool:
-    return way.path is None or facts.answer(Present(way.path), bool) is True
 
 
 def _line(sight: Sight, kept: Kept, way: _Way) -> str:

@@ -16,8 +16,41 @@ RGB = tuple[int, int, int]
 COLOURS: tuple[RGB, ...] = (
     (214, 24, 31), (24, 61, 212), (0, 140, 58), (214, 110, 0), (118, 32, 150), (0, 128, 140), (190, 20, 120),
 )  # fmt: skip
-_WHITE: RGB = (255, 255, 255)
+_BANDS = 3
 _MOST_LETTERS = 60
+
+
+class Paper:
+    """Three bands in memory of our own, drawn on in place: the library would copy the whole for every stroke."""
+
+    def __init__(self, image: Bitmap) -> None:
+        flat = image.flatten(background=[255] * (image.bands - 1)) if image.hasalpha() else image
+        self.width, self.height = image.width, image.height
+        self._bytes = bytearray(flat.colourspace("srgb").cast("uchar").write_to_memory())
+
+    def fill(self, x: int, y: int, width: int, height: int, ink: bytes) -> None:
+        """A rectangle of one colour; what is off the paper is left out."""
+        left, right = max(0, x), min(self.width, x + width)
+        for row in range(max(0, y), min(self.height, y + height)):
+            self._put(left, row, ink * (right - left))
+
+    def paste(self, picture: Bitmap, x: int, y: int) -> None:
+        """Three bands as well, with its upper left corner on the paper."""
+        pixels, seen = picture.write_to_memory(), min(picture.width, self.width - x)
+        for row in range(min(picture.height, self.height - y)):
+            start = row * picture.width * _BANDS
+            self._put(x, y + row, pixels[start : start + seen * _BANDS])
+
+    def _put(self, x: int, y: int, pixels: bytes) -> None:
+        start = (y * self.width + x) * _BANDS
+        self._bytes[start : start + len(pixels)] = pixels
+
+    def png(self) -> bytes:
+        import pyvips
+
+        made = pyvips.Image.new_from_memory(self._bytes, self.width, self.height, _BANDS, "uchar")
+        file: bytes = made.copy(interpretation="srgb").pngsave_buffer(compression=6, keep="none")
+        return file
 
 
 def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
@@ -26,23 +59,17 @@ def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any]
     image = picture if isinstance(picture, Refusal) else decode(data, picture)
     if isinstance(image, Refusal):
         return image
-    paper = _paper(image)
+    paper = Paper(image)
     thick = max(2, round(max(paper.width, paper.height) / 500))
     for number, (*box, label) in enumerate(arguments["boxes"]):
         colour = COLOURS[number % len(COLOURS)]
         left, top, right, bottom = _within(box, paper, thick)
-        paper = _framed(paper, (left, top, right, bottom), thick, colour)
-        paper = _named(paper, label, (left, top, bottom), thick, colour)
-    return {"width": paper.width, "height": paper.height}, paper.pngsave_buffer(compression=6, keep="none")
+        _frame(paper, (left, top, right, bottom), thick, colour)
+        _name(paper, label, (left, top, bottom), thick, colour)
+    return {"width": paper.width, "height": paper.height}, paper.png()
 
 
-def _paper(image: Bitmap) -> Bitmap:
-    """Three bands, nothing transparent: what is drawn is seen."""
-    flat = image.flatten(background=[255] * (image.bands - 1)) if image.hasalpha() else image
-    return flat.colourspace("srgb").cast("uchar").copy_memory()
-
-
-def _within(box: Sequence[int], paper: Bitmap, thick: int) -> tuple[int, int, int, int]:
+def _within(box: Sequence[int], paper: Paper, thick: int) -> tuple[int, int, int, int]:
     """The box on the paper, large enough to be seen."""
     x1, y1, x2, y2 = box
     if x2 - x1 < 4 * thick:
@@ -54,34 +81,32 @@ def _within(box: Sequence[int], paper: Bitmap, thick: int) -> tuple[int, int, in
     return max(0, x1), max(0, y1), min(paper.width, x2), min(paper.height, y2)
 
 
-def _framed(paper: Bitmap, box: tuple[int, int, int, int], thick: int, colour: RGB) -> Bitmap:
+def _frame(paper: Paper, box: tuple[int, int, int, int], thick: int, colour: RGB) -> None:
     left, top, right, bottom = box
-    ink = list(colour)
     for x, y, width, height in (
         (left, top, right - left, thick),
         (left, bottom - thick, right - left, thick),
         (left, top, thick, bottom - top),
         (right - thick, top, thick, bottom - top),
     ):
-        paper = paper.draw_rect(ink, x, y, max(1, width), max(1, height), fill=True)
-    return paper
+        paper.fill(x, y, max(1, width), max(1, height), bytes(colour))
 
 
-def _named(paper: Bitmap, label: str, place: tuple[int, int, int], thick: int, colour: RGB) -> Bitmap:
+def _name(paper: Paper, label: str, place: tuple[int, int, int], thick: int, colour: RGB) -> None:
     """The label on a strip of the box's colour: above the box, or below it where there is no room above."""
     import pyvips
 
     words = label if len(label) <= _MOST_LETTERS else label[: _MOST_LETTERS - 1] + "…"
     if not words.strip():
-        return paper
+        return
     try:
         mask = pyvips.Image.text(escape(words), font="sans bold", dpi=36 + 18 * thick)
     except pyvips.Error:  # without a font, the box alone has to do
-        return paper
+        return
     pad = 2 * thick
     strip = mask.embed(pad, pad, mask.width + 2 * pad, mask.height + 2 * pad)
     left, top, bottom = place
     y = top - strip.height if top >= strip.height else min(bottom, paper.height - strip.height)
     x = min(left, max(0, paper.width - strip.width))
-    drawn = strip.ifthenelse(list(_WHITE), list(colour), blend=True).cast("uchar").copy(interpretation="srgb")
-    return paper.insert(drawn, max(0, x), max(0, y)).copy_memory()
+    drawn = strip.linear([(255 - each) / 255 for each in colour], list(colour), uchar=True)  # white where the mask is
+    paper.paste(drawn, max(0, x), max(0, y))

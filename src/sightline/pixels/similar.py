@@ -7,6 +7,7 @@ each becomes a bit: above their median or not. All in whole numbers, so that eve
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from sightline.pixels.bitmap import decode, within_bounds
 
 if TYPE_CHECKING:
     from pyvips import Image as Bitmap
+
+    from sightline.pixels.worker import Reply
 
 BITS = 64
 _SIDE = 64
@@ -30,6 +33,12 @@ _COSINES = tuple(
 def similarity(a: int, b: int) -> float:
     """From 0 to 1, which is the same."""
     return 1 - (a ^ b).bit_count() / BITS
+
+
+def likeness(found: Sequence[Reply | Refusal]) -> list[list[float]]:
+    """How alike each two of several are, by what a worker found of each; where that cannot be said, not at all."""
+    hashes = [None if isinstance(each, Refusal) else int(each.facts["hash"], 16) for each in found]
+    return [[0.0 if a is None or b is None else similarity(a, b) for b in hashes] for a in hashes]
 
 
 def hash_of(data: bytes) -> int | Refusal:

@@ -10,27 +10,27 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from sightline.model.asking import Answer, Document, Question, Usage
-from sightline.model.image import Image
+from sightline.model.asking import CUT, Answer, Document, Question, Usage
 from sightline.model.ports import Http, Reply
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.seers.stream import Collect, Events, events, is_broken
 from sightline.wire.shape import at
 
 SECONDS = 60.0
 _PAUSE = 1.0
-_LONGEST = 30_000  # characters of a description: nobody reads more, and everybody pays for it
 _LONGEST_PAUSE = 10.0
-_AGAIN = "ask again in a while"
-_RETRY = "send another message in a while to have it looked at again"
+_STREAMED = ("stream", "stream_options")
+AGAIN = "ask again in a while"
 
 # Some servers put the model's reasoning into the answer: whole, cut off within it, or without the word that opens it.
 _thought = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)|\A(?:(?!<think>).)*?</think>\s*\n\n", re.DOTALL)
 
 # The one trouble of a provider that whoever asked can do something about.
 _pages = re.compile(
-    rb"(?i)(?:maximum|limit|exceed|too many)[^\"]{0,80}\bpages?\b|\bpages?\b[^\"]{0,80}(?:limit|exceed)"
+    rb"(?i)(?:maximum|limit|exceed|too many|more than|at most|up to)[^\"{}]{0,80}\bpages?\b"
+    rb"|\bpages?\b[^\"{}]{0,80}(?:limit|exceed|maximum|too many)"
 )
 
 
@@ -54,6 +54,10 @@ class WireSeer(ABC):
     def heard(self, answer: Json) -> Answer:
         """What an answer says, and what it cost."""
 
+    @abstractmethod
+    def collected(self, events: Events) -> Json:
+        """The answer that these events are; None: it broke off."""
+
     @property
     def sent_headers(self) -> Mapping[str, str]:
         return self.headers
@@ -62,12 +66,9 @@ class WireSeer(ABC):
         body = self.put(question)
         if isinstance(body, Refusal):
             return body
-        answer = await asked(self.http, self.name, self.url, self.sent_headers, body, self.heard, seconds=self.seconds)
+        http, seconds = self.http, self.seconds
+        answer = await asked(http, self.name, self.url, self.sent_headers, body, self.heard, self.collected, seconds)
         return answer if isinstance(answer, Refusal) else replace(answer, seer=self.name)
-
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        answer = await self.ask(Question(question, (image,), instructions))
-        return replace(answer, remedy=_RETRY) if isinstance(answer, Refusal) else answer.text[:_LONGEST].strip()
 
 
 async def asked(
@@ -77,23 +78,46 @@ async def asked(
     headers: Mapping[str, str],
     body: Json,
     heard: Callable[[Json], Answer],
-    pause: float = _PAUSE,
+    collect: Collect,
     seconds: float = SECONDS,
+    pause: float = _PAUSE,
 ) -> Answer | Refusal:
     """The words of the model. What the provider says of its own troubles never reaches the model that asked."""
-    reply = await posted(http, url, headers, body, seconds, pause, unheard=True)
+
+    async def post(body: Json) -> Reply | Refusal:
+        return await posted(http, url, headers, body, seconds, pause, broken=lambda said: _whole(said, collect) is None)
+
+    reply = await post(body)
+    if isinstance(reply, Reply) and _is_unstreamed(reply) and isinstance(body, dict):
+        reply = await post({name: value for name, value in body.items() if name not in _STREAMED})
     if isinstance(reply, Refusal):
-        return Refusal("unavailable", f"{seer} could not be reached", _AGAIN)
+        return Refusal("unavailable", f"{seer} could not be reached", AGAIN)
     if reply.status in (400, 413, 422) and _pages.search(reply.body):
         return Refusal("too_large", f"{seer} takes no document with so many pages", "ask about fewer pages")
     if reply.status != 200:
-        return Refusal("unavailable", f"{seer} did not answer (status {reply.status})", _AGAIN)
-    try:
-        answer = heard(orjson.loads(reply.body))
-    except orjson.JSONDecodeError:
-        answer = Answer("")
+        return Refusal("unavailable", f"{seer} did not answer (status {reply.status})", AGAIN, reply.status)
+    whole = _whole(reply.body, collect)
+    if whole is None:
+        return Refusal("unavailable", f"{seer} broke off amid its answer", AGAIN)
+    answer = heard(whole)
     words = unthought(answer.text)
-    return replace(answer, text=words) if words else Refusal("unavailable", f"{seer} gave no answer", _AGAIN)
+    if not words:
+        return Refusal("unavailable", f"{seer} gave no answer", AGAIN)
+    return replace(answer, text=f"{words}\n{CUT}" if answer.cut else words)
+
+
+def _whole(body: bytes, collect: Collect) -> Json:
+    """An answer in one piece, whichever way it came; empty, where it is nothing that anybody knows. None: it broke."""
+    try:
+        found: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        found = None
+    if isinstance(found, dict) and not is_broken(found) and found.get("done") is not False:
+        return found  # not everybody streams who is asked to
+    pieces = events(body)
+    if not pieces:
+        return {}
+    return None if any(map(is_broken, pieces)) else collect(pieces)
 
 
 async def posted(
@@ -104,17 +128,26 @@ async def posted(
     seconds: float,
     pause: float = _PAUSE,
     *,
-    unheard: bool = False,
+    broken: Callable[[bytes], bool] | None = None,
 ) -> Reply | Refusal:
-    """One answer, asked for again when the trouble may be of the moment; with `unheard`, also when nothing came."""
+    """One answer, asked for again when the trouble may be of the moment; with `broken`, also when it is not whole."""
     sent = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
     payload = orjson.dumps(body)
     reply = await http.ask("POST", url, sent, payload, seconds)
-    again = unheard if isinstance(reply, Refusal) else reply.status in (408, 429) or reply.status >= 500
+    if isinstance(reply, Refusal):
+        again = broken is not None
+    else:
+        passing = reply.status in (408, 429) or reply.status >= 500
+        again = passing or (broken is not None and reply.status == 200 and broken(reply.body))
     if not again:
         return reply
     await asyncio.sleep(_pause(reply, pause))
     return await http.ask("POST", url, sent, payload, seconds)
+
+
+def _is_unstreamed(reply: Reply) -> bool:
+    """Does it say that it takes no stream, or not these words about one?"""
+    return reply.status in (400, 422) and b"stream" in reply.body.lower()
 
 
 def _pause(reply: Reply | Refusal, pause: float) -> float:
@@ -140,8 +173,8 @@ def in_words(question: Question) -> str:
 
 def no_place(seer: str, document: Document) -> Refusal:
     """A kind of file that a wire cannot carry is never left out silently."""
-    kind = "a web address of" if document.url else "a file of"
-    return Refusal("unsupported_type", f"{seer} takes no {kind} type {document.mime}", "send images of it instead")
+    kind = "web address of a file" if document.url else "file"
+    return Refusal("unsupported_type", f"{seer} takes no {kind} of type {document.mime}", "send images of it instead")
 
 
 def count(tree: Json, *steps: str | int) -> int | None:

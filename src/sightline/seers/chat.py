@@ -8,6 +8,7 @@ from sightline.model.asking import Answer, Document, Question
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.seers.asking import WireSeer, in_words, no_place, usage
+from sightline.seers.stream import END, Events, last
 from sightline.wire.shape import at, entries, text_in
 
 
@@ -25,6 +26,7 @@ class ChatSeer(WireSeer):
             content.append(part)
         said: list[Json] = [{"role": "system", "content": question.instructions}] if question.instructions else []
         body: dict[str, Json] = {"model": self.model, "messages": [*said, {"role": "user", "content": content}]}
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
         if question.longest is not None:
             body["max_tokens"] = question.longest
         if question.schema is not None and self.shapes:
@@ -36,6 +38,13 @@ class ChatSeer(WireSeer):
         cut = at(answer, "choices", 0, "finish_reason") == "length"
         counts = usage(answer, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
         return Answer(words(answer), counts, cut=cut)
+
+    def collected(self, events: Events) -> Json:
+        why = last(events, "choices", 0, "finish_reason")
+        if why is None and END not in events:
+            return None
+        said = "".join(_said(at(event, "choices", 0, "delta", "content"), "") for event in events)
+        return {"choices": [{"message": {"content": said}, "finish_reason": why}], "usage": last(events, "usage")}
 
 
 def _file(document: Document) -> Json:
@@ -49,7 +58,10 @@ def _file(document: Document) -> Json:
 
 def words(answer: Json) -> str:
     """What an answer on this wire says."""
-    said = at(answer, "choices", 0, "message", "content")
-    if isinstance(said, str):
-        return said
-    return "\n".join(text_in(part, "text") for _, part in entries(said) if part.get("type") == "text")
+    return _said(at(answer, "choices", 0, "message", "content"), "\n")
+
+
+def _said(content: Json, between: str) -> str:
+    if isinstance(content, str):
+        return content
+    return between.join(text_in(part, "text") for _, part in entries(content) if part.get("type") == "text")

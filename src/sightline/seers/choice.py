@@ -14,6 +14,7 @@ from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.seers.loopback import Found, found
+from sightline.seers.ollama import OllamaSeer
 from sightline.seers.registry import NO_LOCAL, Consented, Named, Registry, seer
 
 __all__ = ["Named", "Seers"]
@@ -45,13 +46,18 @@ class Seers:
 
     async def of(self, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
         if self._named is not None:
-            return self._asked_for(self._registry.seer(self._named))
+            return self._asked_for(await self._agreed(self._registry.seer(self._named)))
         if not self._auto:
             return []
         sibling = self._sibling(visitor, profile)
         found: list[Seer | Refusal] = [sibling] if sibling else []
         found += [self._loopback_seer(one) for one in await self.on_this_machine()]
         return found + ([self._local] if self._local is not None else [])
+
+    async def _agreed(self, named: Seer | Refusal) -> Seer | Refusal:
+        """Nobody of whom his server says that he is elsewhere, where the user has not agreed to that."""
+        no = await named.hindrance() if isinstance(named, OllamaSeer) else None
+        return no if no is not None and no.code == "no_consent" else named
 
     def _asked_for(self, named: Seer | Refusal) -> list[Seer | Refusal]:
         """Until the user agrees that the named one gets images, nothing leaves the machine, and something is read."""

@@ -9,7 +9,8 @@ from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.seers.asking import WireSeer, count, total
-from sightline.wire.shape import at, entries, text_in
+from sightline.seers.stream import Events, last
+from sightline.wire.shape import at, entries, items, text_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,22 @@ class GeminiSeer(WireSeer):
         cut = at(answer, "candidates", 0, "finishReason") == "MAX_TOKENS"
         return Answer(words(answer), _usage(at(answer, "usageMetadata")), cut=cut)
 
+    def collected(self, events: Events) -> Json:
+        why = last(events, "candidates", 0, "finishReason")
+        if why is None and last(events, "promptFeedback", "blockReason") is None:
+            return None
+        parts = [part for event in events for part in items(at(event, "candidates", 0, "content"), "parts")]
+        counts = last(events, "usageMetadata")
+        return {"candidates": [{"content": {"parts": parts}, "finishReason": why}], "usageMetadata": counts}
 
-def path(model: str) -> str:
+
+def path(model: str, verb: str = "generateContent") -> str:
     """Where a model of this wire is asked."""
-    return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:generateContent"
+    return f"/v1beta/models/{quote(model.removeprefix('models/'), safe='')}:{verb}"
+
+
+def stream_path(model: str) -> str:
+    return path(model, "streamGenerateContent?alt=sse")
 
 
 def _file(document: Document) -> Json:

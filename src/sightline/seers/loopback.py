@@ -13,6 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 _SECONDS = 1.0
+_PATIENCE = 5.0  # seconds for a server that somebody has named
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ async def found(http: Http, servers: Mapping[str, str]) -> list[Found]:
     return [Found(name, model, servers[name]) for name, models in zip(names, answers, strict=True) for model in models]
 
 
-async def _json(http: Http, method: str, url: str, body: Json = None) -> Json:
+async def _json(http: Http, method: str, url: str, body: Json = None, seconds: float = _SECONDS) -> Json:
     payload = orjson.dumps(body) if body is not None else b""
-    reply = await http.ask(method, url, {"content-type": "application/json"}, payload, _SECONDS)
+    reply = await http.ask(method, url, {"content-type": "application/json"}, payload, seconds)
     if isinstance(reply, Refusal) or reply.status != 200:
         return None
     try:
@@ -49,20 +50,29 @@ async def _ollama(http: Http, base: str) -> list[str]:
     for name in filter(None, map(_local_name, models if isinstance(models, list) else [])):
         shown = await _json(http, "POST", f"{base}/api/show", {"model": name})
         capabilities = shown.get("capabilities") if isinstance(shown, dict) else None
-        if isinstance(capabilities, list) and "vision" in capabilities:
+        if isinstance(capabilities, list) and "vision" in capabilities and not _is_passed_on(shown):
             seeing.append(name)
     return seeing
+
+
+async def runs_here(http: Http, base: str, model: str) -> bool | None:
+    """Whether a model of Ollama runs on its own machine, whatever its name is; None: it does not say."""
+    shown = await _json(http, "POST", f"{base}/api/show", {"model": model}, _PATIENCE)
+    return not _is_passed_on(shown) if isinstance(shown, dict) else None
 
 
 def _local_name(model: Json) -> str:
     """The name of a model that runs here: Ollama also lists those that it passes images on to, elsewhere."""
     match model:
-        case {"remote_host": str(elsewhere)} | {"remote_model": str(elsewhere)} if elsewhere:
-            return ""
-        case {"name": str(name)} if not is_elsewhere(name):
+        case {"name": str(name)} if not is_elsewhere(name) and not _is_passed_on(model):
             return name
         case _:
             return ""
+
+
+def _is_passed_on(model: Json) -> bool:
+    """What Ollama says of a model that runs elsewhere."""
+    return isinstance(model, dict) and any(model.get(name) for name in ("remote_host", "remote_model"))
 
 
 def is_elsewhere(model: str) -> bool:

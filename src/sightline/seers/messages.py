@@ -9,7 +9,8 @@ from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.seers.asking import WireSeer, count, in_words, no_place, total
-from sightline.wire.shape import at
+from sightline.seers.stream import Events, last
+from sightline.wire.shape import at, text_in
 
 _TOKENS = 4096  # the wire wants a number
 
@@ -34,6 +35,7 @@ class MessagesSeer(WireSeer):
         body: dict[str, Json] = {
             "model": self.model,
             "max_tokens": question.longest or _TOKENS,
+            "stream": True,
             "messages": [{"role": "user", "content": content}],
         }
         if question.instructions:
@@ -42,6 +44,21 @@ class MessagesSeer(WireSeer):
 
     def heard(self, answer: Json) -> Answer:
         return Answer(words(answer), _usage(at(answer, "usage")), cut=at(answer, "stop_reason") == "max_tokens")
+
+    def collected(self, events: Events) -> Json:
+        why = last(events, "delta", "stop_reason")
+        if why is None and not any(at(event, "type") == "message_stop" for event in events):
+            return None
+        blocks: dict[int, str] = {}
+        for event in events:
+            index, begun = at(event, "index"), text_in(at(event, "content_block"), "text")
+            if isinstance(index, int):
+                blocks[index] = blocks.get(index, "") + begun + text_in(at(event, "delta"), "text")
+        counts: dict[str, Json] = {}
+        for found in (last(events, "message", "usage"), last(events, "usage")):  # what was read, and what was said
+            counts |= {name: value for name, value in found.items() if value} if isinstance(found, dict) else {}
+        said: list[Json] = [{"type": "text", "text": blocks[index]} for index in sorted(blocks) if blocks[index]]
+        return {"content": said, "stop_reason": why, "usage": counts}
 
 
 def _source(document: Document) -> Json:

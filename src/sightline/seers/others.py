@@ -46,7 +46,7 @@ class Library:
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Reply | Refusal:
-        asked = orjson.loads(body)
+        asked = {name: value for name, value in orjson.loads(body).items() if not name.startswith("stream")}
         asked["model"] = f"{urlsplit(url).hostname}/{asked['model']}"
         return await asyncio.to_thread(_completed, asked, seconds)
 

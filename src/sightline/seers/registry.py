@@ -26,7 +26,7 @@ _KINDS: Mapping[SeerWire, tuple[type[WireSeer], Callable[[str], str]]] = {
     "anthropic": (MessagesSeer, lambda model: "/v1/messages"),
     "openai_chat": (ChatSeer, lambda model: "/v1/chat/completions"),
     "openai_responses": (ResponsesSeer, lambda model: "/v1/responses"),
-    "gemini": (gemini.GeminiSeer, gemini.path),
+    "gemini": (gemini.GeminiSeer, gemini.stream_path),
     "ollama": (ollama.OllamaSeer, lambda model: ollama.PATH),
     "others": (ChatSeer, lambda model: "/v1/chat/completions"),
 }
@@ -59,6 +59,13 @@ class Named:
     upstream: Upstream
     wire: SeerWire = "openai_chat"
     api_key: str = field(default="", repr=False)
+    said: str = ""  # the provider, as the user names it
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which somebody may speak of it."""
+        known = dict.fromkeys((self.said, self.upstream.name, self.provider))
+        return tuple(f"{name}/{self.model}" for name in known if name)
 
     @property
     def receiver(self) -> str:
@@ -84,6 +91,7 @@ class Registry:
         self._consented = consented
         self.local = local
         self.providers = dict(providers or {})
+        self._here: dict[str, set[str]] = {}  # by their server's address, models of Ollama that run on this machine
 
     def named(self, provider: str, model: str) -> Seer | Refusal:
         if provider == LOCAL:
@@ -106,7 +114,10 @@ class Registry:
         api = api_of(named.wire)
         headers = dict([named.upstream.credential(api, named.api_key)]) if named.api_key else {}
         http = others.Library() if named.wire == "others" else self._http
-        return seer(http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
+        made = seer(http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
+        if isinstance(made, ollama.OllamaSeer) and named.upstream.on_loopback and not self._consented(_CLOUD):
+            return replace(made, unagreed=_unagreed(made.name, _CLOUD), here=self._here.setdefault(made.url, set()))
+        return made
 
     def hindrances(self, named: Named) -> list[Refusal]:
         """All that stands in the way of asking, the user's consent first."""
@@ -114,14 +125,18 @@ class Registry:
         here = named.upstream.on_loopback
         found = []
         if (not here or receiver != named.provider) and not self._consented(receiver):
-            what = f"{name} may look at it only when the user agrees that images are sent to {receiver}"
-            found.append(Refusal("no_consent", what, f"the user runs: sightline consent yes {receiver}"))
+            found.append(_unagreed(name, receiver))
         if named.wire == "others":  # the library knows where its keys are
             return [*found, *filter(None, [others.missing(named.provider)])]
         if not named.api_key and not here:
             variable = next(iter(named.upstream.key_variables), "its key variable")
             found.append(Refusal("unavailable", f"there is no key for {name}", f"the user sets {variable}"))
         return found
+
+
+def _unagreed(name: str, receiver: str) -> Refusal:
+    what = f"{name} may look at it only when the user agrees that images are sent to {receiver}"
+    return Refusal("no_consent", what, f"the user runs: sightline consent yes {receiver}")
 
 
 def seer(http: Http, name: str, model: str, upstream: Upstream, wire: SeerWire, headers: Mapping[str, str]) -> Seer:

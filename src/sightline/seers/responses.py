@@ -8,6 +8,7 @@ from sightline.model.asking import Answer, Document, Question
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.seers.asking import WireSeer, no_place, usage
+from sightline.seers.stream import Events, last
 from sightline.wire.shape import at, entries, items, text_in
 
 
@@ -24,6 +25,7 @@ class ResponsesSeer(WireSeer):
         body: dict[str, Json] = {
             "model": self.model,
             "store": False,
+            "stream": True,
             "input": [{"role": "user", "content": content}],
         }
         if question.instructions:
@@ -38,6 +40,15 @@ class ResponsesSeer(WireSeer):
     def heard(self, answer: Json) -> Answer:
         cut = at(answer, "incomplete_details", "reason") == "max_output_tokens"
         return Answer(words(answer), usage(answer, "input_tokens", "output_tokens", "input_tokens_details"), cut=cut)
+
+    def collected(self, events: Events) -> Json:
+        ends = [event for event in events if at(event, "type") in ("response.completed", "response.incomplete")]
+        whole = last(ends, "response")
+        if not isinstance(whole, dict) or words(whole):
+            return whole
+        # Some servers have said every part by then, and do not say them again.
+        parts = [at(event, "item") for event in events if at(event, "type") == "response.output_item.done"]
+        return {**whole, "output": parts}
 
 
 def _file(document: Document) -> Json:

@@ -15,15 +15,13 @@ from itertools import groupby
 import orjson
 from blake3 import blake3
 
+from sightline.model.letters import AS_LETTERS, PER_TOKEN
 from sightline.model.scene import Json, Sight
 from sightline.model.source import Inline
 from sightline.wire.shape import Texts, at, items, text_in, value_in
 
-_LETTERS_PER_TOKEN = 4
 _SHORTEST = 32  # letters of a payload that may be looked for among words
 _PASSING = "x-anthropic-billing-header:"
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
-_AS_LETTERS = bytes(0x41 if letter in _LETTERS else 0x20 for letter in range(256))
 _LONG = b"A" * 64  # as long as an image's key
 _run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")
 _BESIDE_TEXT = frozenset({"text", "type", "cache_control"})
@@ -55,8 +53,8 @@ def chain(tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Seque
 def _weight(whole: bytes) -> int:
     """Tokens, without images, signatures and other runs that nobody reads, wherever they stood in the body."""
     # Nearly no text holds such a run, and that is seen twenty times as fast as they are cut out.
-    words = _run.sub(b"", whole) if _LONG in whole.translate(_AS_LETTERS) else whole
-    return len(words) // _LETTERS_PER_TOKEN
+    words = _run.sub(b"", whole) if _LONG in whole.translate(AS_LETTERS) else whole
+    return len(words) // PER_TOKEN
 
 
 def _lasting(system: Json) -> Json:

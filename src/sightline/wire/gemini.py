@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from sightline.model import marks
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
-from sightline.model.fate import Refused, Retired, Shown, Told
+from sightline.model.fate import Refused, Repeated, Retired, Shown, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Link, Opaque, Source
@@ -46,7 +46,6 @@ _DECLARED = ("functionDeclarations", "function_declarations")
 _CACHED = ("cachedContent", "cached_content")
 _COUNTED = ("generateContentRequest", "generate_content_request")
 _GOOGLES = ("googleapis.com", "google.com")  # where a file is kept under the client's own account
-_DEEPEST = 12
 _WORDS = "image"  # the key of a tool's response for words about images that had a part of their own
 
 
@@ -234,7 +233,8 @@ def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect,
     old = at(tree, *place)
     assert isinstance(old, dict)
     answer = old.get("response")
-    inner: list[Edit] = []  # within what the tool says
+    references = _references(answer)
+    gone: dict[Path, list[str]] = {}  # what is said where a part that is gone was referred to
     parts: list[int | Block] = []
     loose: list[str] = []  # words for which the response has no place yet
     standing = {sight.place: sight for sight in sights if sight.within is None}
@@ -244,9 +244,11 @@ def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect,
             parts.append(k if sight is None or sight.fate in (None, Shown()) else block(sight, tree, dialect))
             continue
         told = _told(sight)
-        references = list(_references(answer, text_in(_under(part, _DATA), _key(_under(part, _DATA), _NAME))))
-        inner += [Replace(way, told or rescue.HERE) for way in references]
-        loose += [told] if told and not references else []
+        ways = references.get(text_in(_under(part, _DATA), _key(_under(part, _DATA), _NAME)), [])
+        for way in ways:
+            gone.setdefault(way, []).append(told or rescue.HERE)
+        loose += [told] if told and (not ways or () in ways) else []
+    inner: list[Edit] = [Replace(way, "\n".join(said)) for way, said in gone.items() if way]
     for leaf, group in groupby((s for s in sights if s.within is not None), key=lambda s: s.place):
         here = list(group)
         kept, beside = _apart(at(tree, *leaf), here)
@@ -255,7 +257,13 @@ def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect,
         parts += [block(sight, tree, dialect) for sight in here if has_pixels(sight) and not hoist]
     if hoist and any(map(has_pixels, sights)):
         loose.append(marks.BESIDE)
-    return [*_spoken(place, old, inner, loose), *_parts(place, old, parts)]
+    spoken = _instead(place, loose) if () in gone else _spoken(place, old, inner, loose)
+    return [*spoken, *_parts(place, old, parts)]
+
+
+def _instead(place: Path, words: Sequence[str]) -> list[Edit]:
+    """What a tool says was nothing but a reference to a part that is gone."""
+    return [Replace((*place, "response"), {_WORDS: _listed(words)})]
 
 
 def _parts(place: Path, old: Block, parts: list[int | Block]) -> list[Edit]:
@@ -282,8 +290,9 @@ def _apart(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
     assert isinstance(leaf, str)
     pieces = rescue.pieces(leaf, sights)
     first = pieces[0]
-    if isinstance(first, str) and pieces[1:] == list(sights) and rescue.is_data(first):
-        return first, [told for sight in sights if (told := _told(sight))]
+    met = [sight for sight in sights if not isinstance(sight.fate, Repeated)]
+    if isinstance(first, str) and pieces[1:] == met and rescue.is_data(first):
+        return first, [told for sight in met if (told := _told(sight))]
     return "\n".join(each if isinstance(each, str) else _told(each) or rescue.HERE for each in pieces), []
 
 
@@ -294,13 +303,17 @@ def _spoken(place: Path, old: Block, inner: Sequence[Edit], words: Sequence[str]
     """
     here: Path = (*place, "response")
     answer = old.get("response")
-    said: Json = (words[0] if len(words) == 1 else list[Json](words)) if words else None
+    said = _listed(words) if words else None
     if isinstance(answer, dict) or said is None:
         edits: list[Edit] = [replace(edit, place=(*here, *edit.place)) for edit in inner]
         return [*edits, Insert((*here, _free(answer)), said)] if said is not None else edits
     if "response" not in old:
         return [Insert(here, {_WORDS: said})]
     return [Replace(here, {_WORDS: said} if answer is None else {"output": graft(answer, inner), _WORDS: said})]
+
+
+def _listed(words: Sequence[str]) -> Json:
+    return words[0] if len(words) == 1 else list[Json](words)
 
 
 def _free(said: Json) -> str:
@@ -310,14 +323,21 @@ def _free(said: Json) -> str:
     return key
 
 
-def _references(value: Json, name: str, way: Path = ()) -> Iterator[Path]:
-    """Where a response refers to the part of this name: nothing may refer to what is gone."""
+def _references(value: Json) -> dict[str, list[Path]]:
+    """Where a response refers to its parts, by their names: nothing may refer to what is gone."""
+    found: dict[str, list[Path]] = {}
+    for way, name in _referring(value, ()):
+        found.setdefault(name, []).append(way)
+    return found
+
+
+def _referring(value: Json, way: Path) -> Iterator[tuple[Path, str]]:
     match value:
-        case dict() if name and value == {"$ref": name}:
-            yield way
-        case list() if len(way) < _DEEPEST:
+        case {"$ref": str(name), **others} if name and not others:
+            yield way, name
+        case list() if len(way) < rescue.DEEPEST:
             for index, item in enumerate(value):
-                yield from _references(item, name, (*way, index))
-        case dict() if len(way) < _DEEPEST:
+                yield from _referring(item, (*way, index))
+        case dict() if len(way) < rescue.DEEPEST:
             for key, item in value.items():
-                yield from _references(item, name, (*way, key))
+                yield from _referring(item, (*way, key))

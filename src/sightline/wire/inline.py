@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pybase64
 
+from sightline.model.letters import PLAIN, STANDARD
+from sightline.model.scene import Json
 from sightline.model.source import Inline, Link, Source
 from sightline.wire.jsontext import Buffer
 from sightline.wire.shape import Texts
@@ -14,10 +16,8 @@ _SHORTEST = 64
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
 _FIRST = frozenset("dDi/_RSTUAQ")  # letters with which a data URL or the base64 of any of these begins
 _BRANDS = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"heif")
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _LONGEST_LINE = 128
 _SPACES = b" \t\r\n"
-_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
 def inline(declared: str, leaf: str, texts: Texts) -> Inline:
@@ -32,6 +32,11 @@ def address(url: str, texts: Texts) -> Source | None:
         may_be = declared.startswith(_MAY_BE_IMAGES) or not declared
         return Inline(declared, texts.text_of(payload), payload) if may_be else None
     return Link(url)
+
+
+def pictured(url: Json, texts: Texts) -> Source | None:
+    """The image that a file is, whose data URL says so."""
+    return address(url, texts) if isinstance(url, str) and url[:11].lower() == "data:image/" else None
 
 
 def picture_in(leaf: str, texts: Texts) -> Inline | None:
@@ -53,12 +58,12 @@ def _is_base64(text: bytes) -> bool:
     lines = text.strip(_SPACES).splitlines()
     lengths = {len(line) for line in lines[:-1]}
     wrapped = not lengths or (len(lengths) == 1 and len(lines[-1]) <= max(lengths) <= _LONGEST_LINE)
-    return wrapped and not b"".join(lines).rstrip(b"=").translate(None, _LETTERS + b"-_")
+    return wrapped and not b"".join(lines).rstrip(b"=").translate(None, PLAIN + b"-_")
 
 
 def _begins_as_image(text: Buffer) -> bool:
     try:
-        letters = bytes(text[: 2 * _HEAD]).translate(_STANDARD, _SPACES)[:_HEAD]
+        letters = bytes(text[: 2 * _HEAD]).translate(STANDARD, _SPACES)[:_HEAD]
         head = pybase64.b64decode(letters[: len(letters) // 4 * 4], validate=True)
     except ValueError:
         return False
@@ -73,7 +78,7 @@ def _begins_as_image(text: Buffer) -> bool:
 
 def standard(source: Inline) -> str:
     """The payload in the alphabet that every wire takes, as it can stand in an edit."""
-    if not bytes(source.text).translate(None, _LETTERS + b"="):
+    if not bytes(source.text).translate(None, PLAIN + b"="):
         return source.leaf
-    bare = b"".join(bytes(source.text).translate(_STANDARD).split()).rstrip(b"=")
+    bare = b"".join(bytes(source.text).translate(STANDARD).split()).rstrip(b"=")
     return (bare + b"=" * (-len(bare) % 4)).decode("ascii", "replace")

@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from typing import NamedTuple, Self
 
 import orjson
 
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
+from sightline.model.letters import AS_LETTERS, BASE64
 from sightline.model.scene import Json, Path
 from sightline.wire.jsontree import graft
 
@@ -27,16 +28,34 @@ _WINDOW = 64
 _CACHED = 256 * 1024
 _BACKSLASH = 0x5C
 _ESCAPED = 5  # letters at the most after a backslash, as in \u00e9
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
-_run_here = re.compile(rb"[%b]{%d}" % (re.escape(_LETTERS), _WINDOW)).match
+_run_here = re.compile(rb"[%b]{%d}" % (re.escape(BASE64), _WINDOW)).match
 _backslashes = re.compile(rb"\\*").match
-_AS_LETTERS = bytes(0x41 if letter in _LETTERS else 0x20 for letter in range(256))
 _huge = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
 _AS_DIGITS = bytes(0x30 if 0x30 <= letter <= 0x39 else 0x20 for letter in range(256))
 _SPARSE = 6  # of 19 digits in a row, three in a row are left when only every sixth letter is looked at
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 _blank, _colon, _comma = (re.compile(rf"[ \t\n\r]*{mark}[ \t\n\r]*").match for mark in ("", ":", ",?"))
-_AGAIN = "\0again\0"
+
+
+class Again(str):
+    """The step to a value whose key comes again later in its object, and has come so many times before.
+
+    It is a key, so that it can stand in a tree, but it equals no text.
+    """
+
+    __slots__ = ("before",)
+    before: int
+
+    def __new__(cls, key: str, before: int) -> Self:
+        made = super().__new__(cls, key)
+        made.before = before
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Again) and other.before == self.before and str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((str.__hash__(self), self.before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +105,45 @@ def patched(text: str, edits: Sequence[Edit]) -> str:
     slots = _locate(text, [place for edit in edits for place in (edit.place, *_kept(edit))])
     pieces: list[str] = []
     at = 0
-    # Insertions at one place keep the order in which they were asked for (sorted() is stable), and stand
-    # before whatever replaces the value there.
-    ordered = sorted(edits, key=lambda edit: (slots[edit.place].start, not isinstance(edit, Insert)))
-    for place, group in groupby(ordered, key=lambda edit: edit.place):
-        slot, together = slots[place], list(group)
-        if isinstance(together[-1], Remove):
-            pieces.append(text[at : slot.member[0]])
-            at = slot.member[1]
-            continue
-        values = ",".join(_value(edit, text, slots) for edit in together)
-        replaced = not isinstance(together[-1], Insert)
-        pieces += [text[at : slot.start], values if replaced else slot.lead + values + slot.trail]
-        at = slot.end if replaced else slot.start
+    for start, end, new in sorted(_strokes(text, edits, slots), key=lambda stroke: stroke[0]):
+        if start >= at:  # else it stands in what another edit has replaced already
+            pieces += [text[at:start], new]
+            at = end
     return "".join([*pieces, text[at:]])
+
+
+def _strokes(text: str, edits: Sequence[Edit], slots: Mapping[Path, _Slot]) -> Iterator[tuple[int, int, str]]:
+    """What is written, each time from where to where.
+
+    Insertions at one place keep the order in which they were asked for, and stand before whatever replaces the value
+    there; of several that do, the first.
+    """
+    together: dict[Path, list[Edit]] = {}
+    for edit in edits:
+        together.setdefault(edit.place, []).append(edit)
+    leaving: dict[Path, list[_Member]] = {}
+    for place, here in together.items():
+        slot = slots[place]
+        if any(isinstance(edit, Remove) for edit in here):
+            leaving.setdefault(place[:-1], []).extend(slot.members)
+            continue
+        inserted = [edit for edit in here if isinstance(edit, Insert)]
+        replaced = [edit for edit in here if not isinstance(edit, Insert)][:1]
+        values = ",".join(_value(edit, text, slots) for edit in (*inserted, *replaced))
+        yield (slot.start, slot.end, values) if replaced else (slot.start, slot.start, slot.lead + values + slot.trail)
+    for members in leaving.values():
+        yield from _cuts(members)
+
+
+def _cuts(members: list[_Member]) -> Iterator[tuple[int, int, str]]:
+    """Of the members that leave one object: each takes a comma along, the one behind it where nothing stays before."""
+    first = 0
+    for member in sorted(members):
+        if member.number == first:
+            first += 1
+            yield member.start, member.following, ""
+        else:
+            yield member.before, member.end, ""
 
 
 def _kept(edit: Edit) -> list[Path]:
@@ -152,7 +196,7 @@ def _runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
             return
         start = max(floor, at - STRIDE)
         start = max(start, body.rfind(b'"', start, at) + 1)
-        start += body[start:at].translate(_AS_LETTERS).rfind(b" ") + 1
+        start += body[start:at].translate(AS_LETTERS).rfind(b" ") + 1
         if body[start - 1] == _BACKSLASH:
             start += _ESCAPED
         # Inside a run a backslash means that its text is not what stands there: such a string is left to the parser.
@@ -215,18 +259,29 @@ def dumps(value: Json) -> str:
         return json.dumps(value, separators=(",", ":"))
 
 
+class _Member(NamedTuple):
+    """A member of an object, with its key."""
+
+    number: int
+    before: int  # where the one before it ends
+    start: int
+    end: int
+    following: int  # where the next one starts
+
+
 @dataclass(frozen=True, slots=True)
 class _Slot:
     start: int
     end: int
     lead: str = ""  # what an insertion here needs before it …
     trail: str = ","  # … and after it
-    member: tuple[int, int] = (0, 0)  # of an object: with its key, and a comma that nobody needs without it
+    members: tuple[_Member, ...] = ()  # of an object: as often as its key comes
 
 
 _Trie = dict["str | int", "_Trie"]
 # Numbers stay text: they are skipped, and a huge one must not be refused.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).raw_decode
+_marks = re.compile(r'[\[{\]}]|"(?:[^"\\]|\\.)*+"').finditer
 
 
 def _locate(text: str, places: Sequence[Path]) -> dict[Path, _Slot]:
@@ -246,30 +301,40 @@ def _past(mark: Callable[[str, int], re.Match[str] | None], text: str, at: int) 
     return found.end() if found else at
 
 
+def _skipped(text: str, at: int) -> int:
+    """The index just after the value that begins at `at`."""
+    try:
+        return _scan(text, at)[1]
+    except RecursionError:  # deeper than this parser goes; it was read, so its brackets match
+        depth = 0
+        for mark in _marks(text, at):
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], 0)
+            if not depth:
+                return mark.end()
+        raise
+
+
 def _walk(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     """Record the slots below the value that begins at `at`; the index just after it."""
     if not node:
-        end: int = _scan(text, at)[1]
+        end = _skipped(text, at)
     elif text[at] == "{":
         end = _walk_object(text, at, node, path, slots)
     elif text[at] == "[":
         end = _walk_list(text, at, node, path, slots)
     else:
-        end = _scan(text, at)[1]
+        end = _skipped(text, at)
     slots[path] = _Slot(at, end)
     return end
-
-
-def again(key: str, before: int) -> str:
-    """The step to a value whose key comes again later in its object, and has come so many times before."""
-    return f"{key}{_AGAIN}{before}"
 
 
 def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     last = at + 1
     at = first = _past(_blank, text, last)
     passed, absent = Counter[str](), dict.fromkeys(node)
-    counts = any(isinstance(key, str) and _AGAIN in key for key in node)
+    counts = any(isinstance(key, Again) for key in node)
+    members: dict[str, tuple[_Member, ...]] = {}
+    number = 0
     while text[at] != "}":
         here, before = at, last
         key, at = _scan(text, at)
@@ -278,13 +343,15 @@ def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, 
         # an edit names just that one.
         if counts:
             passed[key] += 1
-            key = earlier if (earlier := again(key, passed[key] - 1)) in node else key
+            key = earlier if (earlier := Again(key, passed[key] - 1)) in node else key
         start, named = at, key in node
-        last = _walk(text, at, node[key], (*path, key), slots) if named else _scan(text, at)[1]
+        last = _walk(text, at, node[key], (*path, key), slots) if named else _skipped(text, at)
         at = _past(_comma, text, last)
         if named:
             absent.pop(key, None)
-            slots[(*path, key)] = _Slot(start, last, member=(first, at) if here == first else (before, last))
+            members[key] = (*members.get(key, ()), _Member(number, before, here, last, at))
+            slots[(*path, key)] = _Slot(start, last, members=members[key])
+        number += 1
     comma = "," if at > first else ""
     for new in absent:  # only an insertion can name them
         slots[(*path, new)] = _Slot(last, last, f"{comma}{dumps(new)}:", "")
@@ -297,7 +364,7 @@ def _walk_list(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _S
     at = _past(_blank, text, last)
     index = 0
     while text[at] != "]":
-        last = _walk(text, at, node[index], (*path, index), slots) if index in node else _scan(text, at)[1]
+        last = _walk(text, at, node[index], (*path, index), slots) if index in node else _skipped(text, at)
         at = _past(_comma, text, last)
         index += 1
     if index in node:  # the place after the last element: only an insertion can name it

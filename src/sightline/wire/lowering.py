@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import assert_never
 
 from sightline.model.edit import Edit, Rebuild, Replace
@@ -14,11 +15,12 @@ from sightline.model.source import Inline
 from sightline.wire import rescue
 from sightline.wire.inline import standard
 from sightline.wire.jsontree import graft
-from sightline.wire.shape import at
+from sightline.wire.shape import at, text_in
 
 Block = dict[str, Json]
 _AS_SENT = (None, Shown())
 _PIXELS = (Shown, Refitted, type(None))  # a tuple: a union would be made anew for every sight
+_OWN = 2  # steps at the most from a list of blocks to an image or a text of one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,15 @@ def _list_apart(
     """What else a result held, then one marker where pixels have left it."""
     kept: list[int | Block] = []
     marker: Block = dialect.words(MARKER)
+    standing: dict[str | int, list[Sight]] = {}
+    for sight in sights:
+        standing.setdefault(sight.place[len(place)], []).append(sight)
     for index, one in enumerate(content):
-        here = [sight for sight in sights if sight.place[: len(place) + 1] == (*place, index)]
+        here = standing.get(index)
         if not here:
             kept.append(index)
+        elif len(here[0].place) > len(place) + _OWN:
+            kept.append(_amid(one, len(place) + 1, here, tree, dialect, hoist=hoist))
         elif here[0].within is None:
             if hoist and has_pixels(here[0]):
                 marker = marked(marker, one)
@@ -146,6 +153,35 @@ def _list_apart(
             marker = marked(marker, one) if not apart else marker
             kept += [*apart[:-1], *(marked(last, one) for last in apart[-1:])]
     return [*kept, marker] if hoist and any(map(has_pixels, sights)) else kept
+
+
+def _amid(one: Json, depth: int, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> Block:
+    """A block that holds others: in it, words stand where images have left it."""
+    edits = in_words([sight for sight in sights if sight.within is not None], tree, dialect, rescue.HERE)
+    for sight in (sight for sight in sights if sight.within is None):
+        word = marked(dialect.words(rescue.HERE), at(tree, *sight.place))
+        edits.append(Replace(sight.place, word if hoist and has_pixels(sight) else block(sight, tree, dialect)))
+    held = graft(one, [replace(edit, place=edit.place[depth:]) for edit in edits])
+    assert isinstance(held, dict)
+    return held
+
+
+def in_words(sights: Sequence[Sight], tree: Json, dialect: Dialect, marker: str = MARKER) -> list[Edit]:
+    """Edits for texts that must stay such: what stands for each of their images is said in its very place.
+
+    The last one that has moved says where they are.
+    """
+    edits: list[Edit] = []
+    last = max((number for number, sight in enumerate(sights) if has_pixels(sight)), default=-1)
+    for place, group in groupby(enumerate(sights), key=lambda each: each[1].place):
+        text = at(tree, *place)
+        assert isinstance(text, str)
+        words: dict[Path, str] = {}
+        for number, sight in group:
+            shown = marker if number == last else rescue.HERE
+            words[sight.within or ()] = shown if has_pixels(sight) else text_in(block(sight, tree, dialect), "text")
+        edits.append(Replace(place, rescue.worded(text, words)))
+    return edits
 
 
 def moved(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Json]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from sightline.model.edit import Edit, Insert, Rebuild, Replace
 from sightline.model.profile import Profile
-from sightline.model.scene import Json, Scene, Sight
+from sightline.model.scene import Json, Scene
 from sightline.wire import rescue
 from sightline.wire.blocks import DIALECT, source
-from sightline.wire.lowering import Block, block, has_pixels, result
+from sightline.wire.lowering import Block, block, has_pixels, in_words, result
 from sightline.wire.reader import Reader
 from sightline.wire.shape import Texts, at, entries, text_in
 
@@ -39,7 +37,8 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     blocks = [sight for sight in scene.sights if sight.place[0] != _DATA]
     edits = result((ITEMS,), blocks, tree, DIALECT, hoist=False) if blocks else []
     shown = [block(sight, tree, DIALECT) for sight in written if has_pixels(sight)]
-    return [*_with(edits, shown, tree), *_worded(written, tree)]
+    # Data keeps its shape: a word stands where the image stood in it.
+    return [*_with(edits, shown, tree), *in_words(written, tree, DIALECT, rescue.HERE)]
 
 
 def _with(edits: list[Edit], shown: list[Block], tree: Json) -> list[Edit]:
@@ -53,18 +52,3 @@ def _with(edits: list[Edit], shown: list[Block], tree: Json) -> list[Edit]:
     held: list[Json] = [*shown]
     present = isinstance(tree, dict) and ITEMS in tree
     return [Replace((ITEMS,), held) if present else Insert((ITEMS,), held)]
-
-
-def _worded(sights: Sequence[Sight], tree: Json) -> list[Edit]:
-    """Data keeps its shape: a word stands where the image stood in it."""
-    edits: list[Edit] = []
-    for place, group in groupby(sights, key=lambda sight: sight.place):
-        text = at(tree, *place)
-        assert isinstance(text, str)
-        words = {sight.within or (): _word(sight, tree) for sight in group}
-        edits.append(Replace(place, rescue.worded(text, words)))
-    return edits
-
-
-def _word(sight: Sight, tree: Json) -> str:
-    return rescue.HERE if has_pixels(sight) else text_in(block(sight, tree, DIALECT), "text")

@@ -14,7 +14,7 @@ from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Opaque, Source
 from sightline.wire import anthropic, blocks
-from sightline.wire.inline import address
+from sightline.wire.inline import address, pictured
 from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader
 from sightline.wire.rescue import announces
@@ -86,6 +86,8 @@ def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
 
 
 def _source(part: Block, texts: Texts) -> Source | None:
+    if part.get("type") == "file":
+        return pictured(value_in(part.get("file"), "file_data"), texts)
     if part.get("type") != "image_url":
         return None
     held = part.get("image_url")
@@ -104,6 +106,8 @@ def _foreign(part: Block, texts: Texts) -> Source | None:
 
 def _recoded(old: Block, mime: str, data: str) -> Block:
     url: Json = f"data:{mime};base64,{data}"
+    if isinstance(file := old.get("file"), dict):
+        return {**old, "file": {**file, "file_data": url}}
     held = old.get("image_url")
     return {**old, "image_url": {**held, "url": url} if isinstance(held, dict) else url}
 
@@ -112,7 +116,7 @@ DIALECT = Dialect(
     words=lambda text: {"type": "text", "text": text},
     pixels=lambda mime, data: _recoded({"type": "image_url", "image_url": {}}, mime, data),
     recoded=_recoded,
-    knows=lambda part: at(part, "type") == "image_url",
+    knows=lambda part: at(part, "type") in ("image_url", "file"),
 )
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sightline.model import marks
-from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Opaque, Source
-from sightline.wire.inline import address
-from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved, result
+from sightline.wire.inline import address, pictured
+from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, in_words, moved, result
 from sightline.wire.reader import Reader, is_said
-from sightline.wire.rescue import announces, worded
+from sightline.wire.rescue import announces
 from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
 
 PATHS = ("/v1/responses", "/responses", "/v1/responses/compact", "/responses/compact")
@@ -30,6 +30,7 @@ ITEMS = "input"
 _DETAIL: Block = {"detail": "auto"}
 _ELSEWHERE = ("previous_response_id", "conversation")  # what names a part of the conversation that OpenAI holds
 _LISTS = ("function_call_output", "custom_tool_call_output")  # of the outputs that may be text, those that need not
+_FILE = "input_file"
 _REMOTE = "mcp_call"  # a call with what came of it, made by the provider itself
 _STREAMS = ("stdout", "stderr")  # the texts of what a shell brought
 _SPOKEN = ("reasoning", "image_generation_call", "web_search_call", "file_search_call", "code_interpreter_call")
@@ -120,6 +121,8 @@ def _images(item: Json, texts: Texts) -> list[tuple[int, Source]]:
 
 
 def _source(part: Block, texts: Texts) -> Source | None:
+    if part.get("type") == _FILE:
+        return pictured(part.get("file_data"), texts)
     if part.get("type") not in ("input_image", "computer_screenshot"):
         return None
     if isinstance(url := part.get("image_url"), str):
@@ -139,7 +142,7 @@ def _tools(tree: Json, texts: Texts) -> Iterator[str]:
 
 
 def _recoded(old: Block, mime: str, data: str) -> Block:
-    return {**old, "image_url": f"data:{mime};base64,{data}"}
+    return {**old, "file_data" if old.get("type") == _FILE else "image_url": f"data:{mime};base64,{data}"}
 
 
 DIALECT = Dialect(
@@ -155,7 +158,7 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     edits = in_place([sight for sight in scene.sights if not sight.held or sight.fixed], tree, DIALECT)
     for message, group in groupby(held, key=lambda sight: sight.message):
         if _is_text(message, tree):
-            edits += [_in_words(place, list(held), tree) for place, held in groupby(group, key=lambda s: s.place)]
+            edits += in_words(list(group), tree, DIALECT)
         else:
             edits += result((ITEMS, message, "output"), list(group), tree, DIALECT, hoist=hoist)
     leaving = [sight for sight in held if (hoist or _is_text(sight.message, tree)) and has_pixels(sight)]
@@ -173,15 +176,6 @@ def _is_text(message: int, tree: Json) -> bool:
     """Is an output of texts that must stay such?"""
     item = at(tree, ITEMS, message)
     return _kind(item) == "shell_call_output" or (_kind(item) not in _LISTS and isinstance(at(item, "output"), str))
-
-
-def _in_words(place: Path, sights: list[Sight], tree: Json) -> Edit:
-    """A text whose images are gone from it: what stands for each is said in its very place."""
-    said = (marks.MARKER if has_pixels(sight) else text_in(block(sight, tree, DIALECT), "text") for sight in sights)
-    words = {sight.within or (): each for sight, each in zip(sights, said, strict=True)}
-    text = at(tree, *place)
-    assert isinstance(text, str)
-    return Replace(place, worded(text, words))
 
 
 def _detailed(part: Json) -> Json:

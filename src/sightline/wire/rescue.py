@@ -18,19 +18,26 @@ from sightline.model.marks import SEE_BELOW
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire.inline import picture_in
-from sightline.wire.jsontext import again, dumps, patched
+from sightline.wire.jsontext import Again, dumps, patched
 from sightline.wire.shape import Texts, at, entries, text_in
 
 HERE = "[image]"  # in the place of JSON that was an image
-_DEEPEST = 12
-# The content parts in which libraries hold an image: there is nothing in them beside it.
+DEEPEST = 12  # steps into what a tool says
+# The content parts in which libraries hold an image, and what may stand in one that says nothing beside it.
 _HOLDERS = frozenset(
     {"media", "image-data", "file-data", "image-url", "file-url", "file", "image", "image_url", "input_image"}
 )
+_BARE = frozenset(
+    {"type", "mediaType", "media_type", "mimeType", "mime_type", "mime", "detail", "filename", "encoding",
+     "annotations", "cache_control", "providerOptions"}
+)  # fmt: skip
 # How base64 begins for the kinds of image that there are, at the start of a JSON string or of a data URL in one.
-_BEGINNINGS = "(?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)"
-_sign = re.compile(_BEGINNINGS).search  # wherever it stands: found in a quarter of the time, and nearly never there
-_signs = re.compile(rf'(?:["\s,]|\\[nrt]){_BEGINNINGS}').search
+# A slash may be escaped, once for each text that the text stands in: some libraries do so.
+_SLASH = r"(?:\\{0,15}/|\\{1,15}u002[fF]|_)"
+_KNOWN = "data:|iVBORw0KGg|R0lGOD|UklGR|SUkqA|TU0AK|Qk[0-3]|AAABAA"
+_signs = re.compile(rf'(?:["\s,]|\\[nrt])(?:{_KNOWN}|{_SLASH}9j{_SLASH}|AAAA(?:[A-Za-z0-9+-]|{_SLASH}){{2}})').search
+# Wherever it stands, and each of them with a letter first: found in a quarter of the time, and nearly never there.
+_sign = re.compile(rf"{_KNOWN}|9j[/\\_]|AAAA[A-Za-z0-9+/\\_-]").search
 
 _blanks = re.compile(r"[ \t\n\r]*").match
 
@@ -103,7 +110,7 @@ def _every(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     totals, passed = Counter(key for key, _ in pairs), Counter[str]()
     found: dict[str, Json] = {}
     for key, value in pairs:
-        found[again(key, passed[key]) if passed[key] < totals[key] - 1 else key] = value
+        found[Again(key, passed[key]) if passed[key] < totals[key] - 1 else key] = value
         passed[key] += 1
     return found
 
@@ -116,17 +123,17 @@ def strings(value: Json, way: Path = ()) -> Iterator[tuple[Path, str]]:
     match value:
         case str():
             yield way, value
-        case list() if len(way) < _DEEPEST:
+        case list() if len(way) < DEEPEST:
             for index, item in enumerate(value):
                 yield from strings(item, (*way, index))
-        case dict() if len(way) < _DEEPEST:
+        case dict() if len(way) < DEEPEST:
             for key, item in value.items():
                 yield from strings(item, (*way, key))
 
 
 def _leaves(value: Json, way: Path, texts: Texts) -> Iterator[tuple[Path, Inline]]:
     """Of a text inside the JSON that is JSON again, too."""
-    if len(way) > _DEEPEST:
+    if len(way) > DEEPEST:
         return
     match value:
         case str():
@@ -143,34 +150,44 @@ def _leaves(value: Json, way: Path, texts: Texts) -> Iterator[tuple[Path, Inline
 
 
 def _holder(value: Json, way: Path) -> Path:
-    """The content part of an image that a leaf belongs to, where it stands in a list of parts; else nothing."""
+    """The content part of an image that a leaf belongs to, where it stands in a list of parts; else nothing.
+
+    And nothing where the part says more than the image: that stays.
+    """
     for end in (1, 2):
         if len(way) > end and isinstance(way[end - 1], int) and at(value, *way[:end], "type") in _HOLDERS:
-            return way[:end]
+            return way[:end] if _is_bare(at(value, *way[:end]), way[end:]) else ()
     return ()
+
+
+def _is_bare(part: Json, way: Path) -> bool:
+    """Does a part hold nothing of weight beside what a way leads to?"""
+    for step in way:
+        if not isinstance(part, dict) or not part.keys() <= _BARE | {step}:
+            return False
+        part = at(part, step)
+    return True
 
 
 def pieces(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
     """A tool's text taken apart: the words that it kept, and its sights, in their order."""
     if any(sight.within == () for sight in sights):
         return list(sights)
-    try:
-        value: Json = json.loads(leaf)
-    except ValueError:  # several values
-        value = None
+    values = _values(leaf)
     by_way = {sight.within: sight for sight in sights}
-    lead, parts = _parts(value)
+    lead, parts = _parts(values[0][2]) if len(values) == 1 else ((), None)
     if parts is not None and all(way and way[:-1] == lead for way in by_way):
         return [by_way.get((*lead, index)) or _words(part) for index, part in enumerate(parts) if part is not None]
-    said = worded(leaf, {way: HERE for way in by_way if way})
+    said = _worded(leaf, values, {way: HERE for way in by_way if way})
     return [said, *(sight for sight in sights if not isinstance(sight.fate, Repeated))]
 
 
 def worded(leaf: str, words: Mapping[Path, str]) -> str:
     """A tool's text with these words in the places of its images."""
-    if () in words:
-        return words[()]
-    values = _values(leaf)
+    return words[()] if () in words else _worded(leaf, _values(leaf), words)
+
+
+def _worded(leaf: str, values: Sequence[tuple[int, int, Json]], words: Mapping[Path, str]) -> str:
     if len(values) > 1:
         return _each_worded(leaf, values, words)
     value = values[0][2]
@@ -187,12 +204,14 @@ def worded(leaf: str, words: Mapping[Path, str]) -> str:
 
 def _each_worded(leaf: str, values: Sequence[tuple[int, int, Json]], words: Mapping[Path, str]) -> str:
     """Of a text of several values: what stands between them stays."""
+    inner: dict[str | int, dict[Path, str]] = {}
+    for way, said in words.items():
+        inner.setdefault(way[0], {})[way[1:]] = said
     pieces: list[str] = []
     at = 0
-    for number, (start, end, _) in enumerate(values):
-        inner = {(0, *way[1:]): said for way, said in words.items() if way[0] == number}
+    for number, (start, end, value) in enumerate(values):
         one = leaf[start:end]
-        pieces += [leaf[at:start], worded(f"[{one}]", inner)[1:-1] if inner else one]
+        pieces += [leaf[at:start], _worded(one, [(0, end - start, value)], inner[number]) if number in inner else one]
         at = end
     return "".join([*pieces, leaf[at:]])
 
@@ -217,11 +236,16 @@ def announces(leaf: str) -> bool:
 
 def _parts(value: Json) -> tuple[Path, list[Json] | None]:
     """The list of content parts that a text is, alone or as the content of a tool's result."""
-    lead: Path = ("content",) if isinstance(value, dict) and set(value) <= {"content", "isError", "_meta"} else ()
+    lead: Path = ("content",) if isinstance(value, dict) and _is_content(value) else ()
     parts = at(value, *lead)
     if isinstance(parts, list) and all(part is None or isinstance(at(part, "type"), str) for part in parts):
         return lead, parts
     return (), None
+
+
+def _is_content(value: dict[str, Json]) -> bool:
+    """Is it a result that says nothing beside its content, not even that the tool has failed?"""
+    return all(key == "content" or (key in ("isError", "_meta") and not held) for key, held in value.items())
 
 
 def _words(part: Json) -> str:

@@ -133,9 +133,11 @@ class Proxy:
         return await _safely(self._engine.repair(prepared, visitor, exchange.status, said))
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
+        parts = _written(prepared) if prepared.edits else [body.data]
+        if parts is None:
+            return await self._forward(request, way, [body.data])
         self._say(prepared.receipt)
         changes = Changes(unpacked=bool(prepared.edits), read=True, repeated=prepared.taught is not None)
-        parts: Body = prepared.body if prepared.edits else [body.data]
         return await self._forward(request, way, parts, changes)
 
     async def _forward(
@@ -168,6 +170,14 @@ async def _safely(work: Awaitable[Prepared | None]) -> Prepared | None:
         return await work
     except Exception:  # a fault of ours must not be worse than our absence
         log.exception("a request could not be prepared; it goes on untouched")
+        return None
+
+
+def _written(prepared: Prepared) -> Body | None:
+    try:
+        return prepared.body
+    except Exception:  # the same
+        log.exception("a request could not be written; it goes on untouched")
         return None
 
 

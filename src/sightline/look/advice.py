@@ -1,0 +1,32 @@
+"""What the user can do about a provider's no. A conversation is told only that there was one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Upstream
+from sightline.settings import Settings
+
+
+def advised(no: Refusal, upstream: Upstream | None, settings: Settings) -> Refusal:
+    """By the status that it came with; `upstream` is whoever was asked, where somebody was named."""
+    match no.status:
+        case 401 | 403:
+            return replace(no, remedy=f"its key was refused; check {_key(upstream, settings)}")
+        case 404:
+            return replace(no, remedy="there is no such model there; name another one")
+    return no
+
+
+def never_asked(no: Refusal) -> bool:
+    """A no that came before anything was sent: it is no call, and nothing of it failed elsewhere."""
+    return no.code in ("no_consent", "unsupported_type")
+
+
+def _key(upstream: Upstream | None, settings: Settings) -> str:
+    """Where the key stands that was sent."""
+    if upstream is not None and upstream.api_key:
+        return f"the apiKey of {upstream.name} in the settings"
+    variables = () if upstream is None else upstream.key_variables
+    return next((name for name in variables if settings.environment.get(name)), "apiKey in the settings")

@@ -1,0 +1,135 @@
+"""What automatic looks cost is noted as they are made, whatever came of them; and an answer that was cut says so."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.model.asking import LONGEST, Usage, bounded
+from sightline.model.profile import Limits
+from sightline.model.refusal import Refusal
+from sightline.seers.asking import AGAIN
+from sightline.store import open_record
+from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture, sent, turns
+from tests.engine.test_together import Eye, joints, stage
+from tests.engine.test_turns import FAILED, digest
+from tests.requirements import requirement
+from tests.wire.bodies import text, user
+
+
+def price(seer: str, usage: Usage) -> float | None:
+    return 0.25 if seer == "up/eye" and usage.input else None
+
+
+@requirement("telemetry.looks", "ask.usage")
+async def test_what_a_look_costs_is_noted() -> None:
+    at = Stage(ScriptedSeer(usage=Usage(900, 30)), price=price, context=True)
+    talk = Talk().say("my secret", picture())
+    for _ in range(2):
+        await at.prepare(talk.body)
+    (entry,) = at.record.entries()
+    assert (entry.kind, entry.images, entry.seer) == ("vision_proxy.description", (digest(),), "up/eye")
+    assert (entry.usage, entry.cost_usd, entry.error, entry.cache_hit) == (Usage(900, 30), 0.25, "", False)
+    assert entry.latency_ms is not None
+    assert entry.about == {"question": "what?", "grounding_format": "none", "dimensions": ["320x240"]}
+    spent = at.record.spent()
+    assert not isinstance(spent, Refusal)
+    (one,) = spent
+    assert (one.seer, one.calls, one.usage, one.cost_usd, one.failed) == ("up/eye", 1, Usage(900, 30), 0.25, 0)
+
+
+@requirement("telemetry.looks", "telemetry.failed")
+async def test_a_look_that_fails_is_noted_with_its_error_and_so_is_the_one_after_it() -> None:
+    first, second = ScriptedSeer([FAILED], name="up/one"), ScriptedSeer(["well"], name="up/two")
+    at = Stage(first, second)
+    await at.prepare(Talk().say("one", picture()).body)
+    assert [(each.kind, each.seer, each.error) for each in at.record.entries()] == [
+        ("vision_proxy.description", "up/one", "unavailable"),
+        ("vision_proxy.description", "up/two", ""),
+    ]
+    assert "status 500" not in str(at.record.entries())
+
+
+@requirement("telemetry.looks", "telemetry.failed")
+async def test_a_joint_look_that_fails_is_one_and_where_nobody_was_asked_it_is_a_skip() -> None:
+    at = stage(ScriptedSeer(["one", "two", FAILED]))
+    await at.prepare(Talk().say("both", picture(), picture(1)).body)
+    (entry,) = at.record.entries("vision_proxy.joint_description")
+    assert (entry.images, entry.seer, entry.error) == ((digest(), digest(1)), "up/eye", "unavailable")
+    assert entry.latency_ms is not None
+    assert at.record.entries("vision_proxy.skip") == ()
+    unfit = ScriptedSeer(limits=Limits(formats=("image/x-nobody-writes-this",)))
+    at = stage(unfit)
+    await at.prepare(Talk().say("both", picture(), picture(1)).body)
+    assert unfit.asked == []
+    assert {each.kind for each in at.record.entries()} == {"vision_proxy.skip"}
+    spent = at.record.spent()
+    assert spent == ()
+
+
+@requirement("record.flights")
+@pytest.mark.parametrize("context", [True, False])
+async def test_two_proxies_that_are_asked_for_the_same_images_together_pay_once(tmp_path: Path, context: bool) -> None:
+    seer = Eye()
+    seer.gate.clear()
+    records = [open_record(tmp_path), open_record(tmp_path)]
+    talk = Talk().say("both", picture(), picture(1))
+    work = [asyncio.ensure_future(stage(seer, record=record, context=context).prepare(talk.body)) for record in records]
+    await turns(lambda: len(seer.asked) >= 2)
+    await asyncio.sleep(0.2)  # for the other one to come so far
+    seer.gate.set()
+    one, two = [sent(prepared) for prepared in await asyncio.gather(*work)]
+    assert one == two
+    assert "2 of them" in str(one)
+    assert len(seer.together) == 1
+    assert len(records[0].entries("vision_proxy.joint_description")) == 1
+    for record in records:
+        record.close()
+
+
+@requirement("tell.side")
+@pytest.mark.parametrize("context", [True, False])
+async def test_side_requests_of_a_turn_share_its_one_look_at_all_images(context: bool) -> None:
+    seer = Eye()
+    at = stage(seer, context=context)
+    talk = Talk().say("what differs?", picture(), picture(1))
+    title = {**talk.body, "system": "Make a title", "messages": [user(text("Make one for this:")), *talk.messages]}
+    both = await asyncio.gather(at.prepare(title), at.prepare(talk.body))
+    assert [joints(all_words(each)) for each in both] == [["", "2 of them"]] * 2
+    talk.answer("a key")
+    await at.prepare({**talk.body, "system": "Extract", "messages": [*talk.messages, user(text("Begin."))]})
+    assert len(seer.together) == 1
+    turned = Talk(system="another").say("what differs?", picture(1), picture())
+    await at.prepare(turned.body)
+    assert len(seer.together) == 2, "in another order Image 1 is another one"
+
+
+@requirement("tell.cut")
+async def test_no_more_is_said_than_anybody_reads_and_that_there_was_more_is_said() -> None:
+    class Wordy(Eye):
+        async def ask(self, question: Any) -> Any:
+            answer: Any = await super().ask(question)
+            return replace(answer, text="word " * 10_000)
+
+    single, both = all_words(await stage(Wordy()).prepare(Talk().say("both", picture(), picture(1)).body))
+    mark = "\n[truncated — 49999 chars total]\n"
+    assert single.count(mark) == 1
+    assert both.count(mark) == 2
+    assert len(single) < LONGEST + 1000
+
+
+@requirement("tell.how_to_retry")
+async def test_a_conversation_has_it_looked_at_again_with_its_next_message() -> None:
+    no = replace(FAILED, remedy=AGAIN)
+    (sentence,) = all_words(await Stage(ScriptedSeer([no])).prepare(Talk().say("one", picture()).body))
+    assert sentence.endswith("Send another message in a while to have it looked at again.]")
+
+
+def test_what_is_short_and_whole_has_no_mark() -> None:
+    assert bounded(" words ") == "words"
+    assert bounded("w" * LONGEST) == "w" * LONGEST
+    assert bounded("w" * 11, 10) == f"{'w' * 10}\n[truncated — 11 chars total]"

@@ -1,0 +1,77 @@
+"""A body that is nested as deep as a body can be: it is prepared, or it goes on as it came. It is never an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.look import Refused
+from sightline.model.marks import MARKER
+from tests.engine.parts import encoded, picture
+from tests.proxy.raw import exchange
+from tests.proxy.running import sightline as running
+from tests.requirements import requirement
+from tests.scripted.replies import whole
+from tests.scripted.server import Exchange, Reply, Server
+from tests.wire.bodies import body, calling, part, text, tool
+from tests.wire.test_jsontext import lifted
+
+PATH = "/v1/chat/completions"
+DEPTHS = (100, 240, 260, 900, 980, 990, 995, 1000, 1005, 1010, 1020)
+Made = Callable[[int], bytes]
+HELD = part(encoded(picture(3)))
+
+
+def beside(depth: int) -> bytes:
+    """Deep data stands beside the conversation."""
+    return nested(body(calling("c1"), tool("c1", text("here"), HELD), metadata="DEEP"), depth)
+
+
+def inside(depth: int) -> bytes:
+    """Deep data stands in the very part that has to move."""
+    return nested(body(calling("c1"), tool("c1", text("here"), {**HELD, "note": "DEEP"})), depth)
+
+
+def nested(given: Any, depth: int) -> bytes:
+    return json.dumps(given).replace('"DEEP"', "[" * depth + "]" * depth).encode()
+
+
+@requirement("law.9", "body.unreadable")
+@pytest.mark.parametrize("made", [beside, inside])
+def test_the_proxy_forwards_a_body_however_deep_it_is(made: Made, tmp_path: Path) -> None:
+    came: list[bytes] = []
+
+    def answer(asked: Exchange) -> Reply:
+        came.append(asked.body)
+        return whole({"ok": True})
+
+    with Server(answer, lambda: False) as upstream, running(tmp_path, f"http://127.0.0.1:{upstream.port}") as proxy:
+        sent = [made(depth) for depth in DEPTHS]
+        assert [exchange(proxy.url, PATH, each).status for each in sent] == [200] * len(sent)
+    assert all(got == each or MARKER.encode() in got for got, each in zip(came, sent, strict=True))
+
+
+@requirement("law.9", "library.prepare")
+@pytest.mark.parametrize("made", [beside, inside])
+def test_the_library_gives_back_a_body_however_deep_it_is(made: Made) -> None:
+    for depth in DEPTHS:
+        sent = made(depth)
+        done = sightline.prepare(sent, wire="openai_chat", model="gpt-6")
+        assert not isinstance(done, Refused)
+        assert done.changed is (MARKER.encode() in done.body)
+        assert done.changed or done.body is sent
+
+
+@requirement("law.4")
+def test_what_stands_deep_beside_an_image_does_not_keep_it_from_being_prepared() -> None:
+    for depth in DEPTHS:
+        sent = beside(depth)
+        assert lifted(sent).tree is not None
+        done = sightline.prepare(sent, wire="openai_chat", model="gpt-6")
+        assert not isinstance(done, Refused)
+        assert done.changed, depth

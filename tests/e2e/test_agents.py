@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,25 +103,34 @@ def test_over_three_turns_each_request_extends_the_last_one(
         environment=dict(agent.environment),
     )
     assert SHOWN in answer_of(outcome)
-    told = [messages_of(one) for one in outcome.requests if one.model == agent.blind and "vision_proxy_des" in one.body]
+    told = [conversation(one) for one in outcome.requests if "vision_proxy_description" in one.body]
     assert len(told) >= 3
-    main = [each for each in told if each[: len(told[0])] == told[0]]
-    assert len(main) >= 3, "what was said at a place is said there again"
-    assert all(after[: len(before)] == before for before, after in pairwise(main))
+    assert all(each[: len(told[0])] == told[0] for each in told), "what was said at a place is said there again"
+    assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"
 
 
-def messages_of(request: Request) -> list[str]:
-    """The messages of a request, without the marks of the prompt cache, which move."""
+def conversation(request: Request) -> list[str]:
+    """What was said from the model's first words on: an agent's own preface changes from one start to the next."""
     body = json.loads(request.body)
-    return [json.dumps(_plain(each)) for each in body.get("messages") or body.get("input")]
+    said = [_plain(each) for each in body.get("messages") or body.get("input")]
+    first = next(n for n, each in enumerate(said) if each.get("role") == "assistant" or each.get("type") in _CALLS)
+    return [json.dumps(each) for each in said[first:] if each.get("role") not in ("system", "developer")]
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value
+_CALLS = ("function_call", "reasoning")
+
+
+def _plain(value: Any) -> Any:
+    """Without the marks of the prompt cache, which move; one text in a list is that text."""
+    match value:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+        case dict():
+            return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
+        case list():
+            return [_plain(inner) for inner in value]
+        case _:
+            return value
 
 
 @requirement("e2e.heals")
@@ -131,15 +140,15 @@ def test_a_history_that_the_provider_refuses_heals_behind_sightline(
     """Without Sightline every turn fails from the picture on; with it the same conversation goes on."""
     environment = {**agent.environment, **agent.direct, "CLAUDE_CODE_MAX_RETRIES": "0"}
     outcome = play(
-        pointed(agent, agent.ask(agent.seeing, f"Read {picture} and {WORDS}")),
-        pointed(agent, agent.go_on(agent.seeing, "Go on")),
-        through(agent.go_on(agent.seeing, f"Now {WORDS}")),
-        provider="narrow",
+        pointed(agent, agent.ask(agent.blind, f"Read {picture} and {WORDS}")),
+        pointed(agent, agent.go_on(agent.blind, "Go on")),
+        through(agent.go_on(agent.blind, f"Now {WORDS}")),
+        provider="blind",
         script=[[agent.reads(str(picture))]],
-        files=at_home(agent, home),
+        files=at_home(agent, home, preset="deepseek"),
         environment=environment,
     )
     first, second, _ = outcome.ends
-    assert not any(SHOWN in each.stdout for each in (first, second)), "the provider was not strict"
-    assert any(one.status == 400 for one in outcome.requests)
+    assert not any(SHOWN in each.stdout for each in (first, second))
+    assert sum(one.status == 400 for one in outcome.requests) > 1
     assert SHOWN in answer_of(outcome)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.started import FILES, Launch, Place, address_of, parsed, part
+from sightline.cli.launch.started import FILES, Launch, Place, parsed, part
 from sightline.model.refusal import Refusal
 
 _VARIABLE = "ANTHROPIC_BASE_URL"
@@ -46,7 +46,8 @@ def _addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]
     ]
     for settings, where in found:
         env = settings.get("env")
-        if isinstance(env, Mapping) and (url := address_of(env.get(_VARIABLE))):
+        url = env.get(_VARIABLE) if isinstance(env, Mapping) else None
+        if isinstance(url, str) and url:  # one that is no address is refused in clear words, not passed over
             yield url, where
 
 

@@ -29,7 +29,7 @@ class Running:
 
 @contextmanager
 def sightline(
-    home: Path, *upstreams: str, patience: float = 10.0, env: Mapping[str, str] | None = None
+    home: Path, *upstreams: str, patience: float = 10.0, env: Mapping[str, str] | None = None, token: str = ""
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
     listening = bind("127.0.0.1", 0)
@@ -41,7 +41,7 @@ def sightline(
     async def main() -> None:
         whole = compose.parts(load(environment), upstreams)
         assert not isinstance(whole, Refusal), whole
-        app = compose.proxy(whole, running.receipts.append, patience)
+        app = compose.proxy(whole, running.receipts.append, patience, token)
         serving = asyncio.ensure_future(listen(app, listening, ready.set, signals=False))
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)
         serving.cancel()

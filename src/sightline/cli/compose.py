@@ -12,5 +12,7 @@ from sightline.surfaces.proxy.app import Proxy
 __all__ = ["Parts", "directory", "local_servers", "named_seer", "parts", "profile", "proxies", "proxy", "receiver"]
 
 
-def proxy(whole: Parts, say: Callable[[Receipt], None] = lambda receipt: None, patience: float = 10.0) -> Proxy:
-    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience)
+def proxy(
+    whole: Parts, say: Callable[[Receipt], None] = lambda receipt: None, patience: float = 10.0, token: str = ""
+) -> Proxy:
+    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token)

@@ -19,11 +19,13 @@ from sightline.surfaces.proxy.serve import listen
 _TERMINATED = 128 + signal.SIGTERM
 
 
-def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], *, verbose: bool) -> None:
+def in_front(
+    whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], *, verbose: bool, token: str = ""
+) -> None:
     """Until the process is told to stop."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
-        runner.run(_listen(whole, listening, ready, verbose=verbose, signals=True))
+        runner.run(_listen(whole, listening, ready, verbose=verbose, signals=True, token=token))
 
 
 class Beside:
@@ -70,12 +72,14 @@ async def _listen(
     *,
     verbose: bool,
     signals: bool,
+    token: str = "",
 ) -> None:
     if verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
-        await listen(compose.proxy(whole, _tell if verbose else _keep_quiet), listening, ready, signals)
+        proxy = compose.proxy(whole, _tell if verbose else _keep_quiet, token=token)
+        await listen(proxy, listening, ready, signals)
     finally:
         await whole.close()
 

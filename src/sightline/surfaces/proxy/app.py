@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,6 +17,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
+from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import LARGEST_ERROR, Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
@@ -37,6 +38,7 @@ class Proxy:
         record: Record,
         say: Callable[[Receipt], None] = lambda receipt: None,
         patience: float = 10.0,
+        token: str = "",
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -44,6 +46,8 @@ class Proxy:
         self._record = record
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
+        self._token = token  # whoever brings it may come from another machine; empty: only this one is served
+        self._metrics = Metrics()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,20 +55,21 @@ class Proxy:
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         reply = Reply(send, speaks(path, request.headers), heard=True)
-        if no := unwelcome(request):
+        if no := unwelcome(request, self._token):
             await reply.refused(400, words(no))
             return
         if request.header(b"upgrade").lower() == "websocket":
             await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
             return
-        if path == "/sightline/health":
-            await send_health(send)
+        if path in _OWN:
+            await answer(send, *_OWN[path](self._metrics))
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
             await reply.refused(400, words(way))
             return
         reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None)
+        self._metrics.begun()
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
@@ -76,6 +81,8 @@ class Proxy:
         except Exception:  # the outermost edge: the client is told in its own words
             log.exception("a request could not be served")
             await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
+        finally:
+            self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = self._read(request, way, body)
@@ -134,6 +141,7 @@ class Proxy:
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         self._say(prepared.receipt)
+        self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
         changes = Changes(unpacked=bool(prepared.edits), read=True, repeated=prepared.taught is not None)
         parts: Body = prepared.body if prepared.edits else [body.data]
         return await self._forward(request, way, parts, changes)
@@ -186,7 +194,12 @@ def _close_late(task: asyncio.Future[Exchange | Refusal]) -> None:
         found.close()
 
 
-async def send_health(send: Send) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b'{"ok":true}', "more_body": False})
+_OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {
+    "/sightline/health": lambda metrics: (b"application/json", b'{"ok":true}'),
+    "/sightline/metrics": lambda metrics: (CONTENT_TYPE, metrics.text().encode()),
+}
+
+
+async def answer(send: Send, kind: bytes, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -22,6 +22,7 @@ class Reply:
         self._wire = wire
         self._hearing = Hearing(wire.voice) if heard else None
         self.begun = False
+        self.status = 0  # 0: the client left before it had one
 
     async def relay(self, exchange: Exchange) -> None:
         """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end."""
@@ -93,7 +94,7 @@ class Reply:
             await self._body(words, more=True)
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self.begun = True
+        self.begun, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _body(self, data: bytes, more: bool) -> None:

@@ -24,6 +24,7 @@ __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
+_MOST_IDLE = 32  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
 _LARGEST_REPLY = 16 * 1024 * 1024
 _AGAIN = "see whether it is up and its address is right, and repeat"
 
@@ -63,7 +64,10 @@ class Dialler:
         """Keep a connection for the next request, if its answer was read to the end."""
         if exchange.reusable:
             exchange.rested_at = asyncio.get_running_loop().time()
-            self._resting[_origin(urlsplit(url))].append(exchange)
+            resting = self._resting[_origin(urlsplit(url))]
+            resting.append(exchange)
+            while len(resting) > _MOST_IDLE or resting[0].rested_at < exchange.rested_at - _IDLE_SECONDS:
+                resting.pop(0).close()
         else:
             exchange.close()
 

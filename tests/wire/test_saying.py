@@ -73,10 +73,7 @@ def test_gemini_is_answered_in_one_piece_as_events_or_as_a_list() -> None:
     assert kind == JSON
     assert whole["candidates"][0]["content"]["parts"] == [{"text": WORDS}]
     kind, body = said("gemini", Saying(WORDS, "m"), stream=True)
-    assert (kind, body) == (
-        EVENTS,
-        b"data: " + json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n",
-    )
+    assert (kind, body[:6], body[-2:], json.loads(body[6:])) == (EVENTS, b"data: ", b"\n\n", whole)
     kind, body = said("gemini", Saying(WORDS, "m"), stream=True, listed=True)
     assert (kind, json.loads(body)) == (JSON, [whole])
 

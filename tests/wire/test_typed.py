@@ -16,10 +16,7 @@ ASK = "/vision-proxy status"
 
 
 def user(*content: Any) -> dict[str, Any]:
-    return {
-        "role": "user",
-        "content": list(content) if len(content) != 1 or not isinstance(content[0], str) else content[0],
-    }
+    return {"role": "user", "content": content[0] if isinstance(content[0], str) else list(content)}
 
 
 def text(words: str, kind: str = "text") -> dict[str, Any]:
@@ -82,13 +79,8 @@ def test_a_command_beside_the_result_of_a_tool_stays_since_the_result_must() -> 
 
 _leaf = st.none() | st.integers() | st.sampled_from([ASK, "hi"])
 _part = st.dictionaries(st.sampled_from(["type", "text", "content", "functionResponse"]), _leaf) | _leaf
-_item = (
-    st.dictionaries(
-        st.sampled_from(["role", "content", "parts"]),
-        st.sampled_from(["user", "assistant", "system"]) | st.lists(_part),
-    )
-    | _leaf
-)
+_inner = st.sampled_from(["user", "assistant", "system"]) | st.lists(_part)
+_item = st.dictionaries(st.sampled_from(["role", "content", "parts"]), _inner) | _leaf
 
 
 @given(st.lists(_item) | _leaf)

@@ -1,6 +1,6 @@
 """Runs the benchmarks.
 
-python bench/run.py [proxy | pixels | wires | retention | legibility | all] [--rounds N] [--quick] [--json FILE]
+python bench/run.py [proxy | pixels | wires | retention | seers | legibility | all] [--rounds N] [--quick] [--json FILE]
 """
 
 import argparse
@@ -11,14 +11,17 @@ import peers
 import pixels
 import proxy
 import retention
+import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "legibility")
+BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility")
 
 
 def main() -> None:
-    about = " ".join(f"{each.__name__}: {each.__doc__}" for each in (proxy, pixels, wires, retention, legibility))
+    about = " ".join(
+        f"{each.__name__}: {each.__doc__}" for each in (proxy, pixels, wires, retention, seers, legibility)
+    )
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds; the median is reported (5)")
@@ -44,6 +47,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             pixels.run(args.rounds, file)
         case "wires":
             wires.run(args.rounds, file)
+        case "seers":
+            seers.run(args.rounds, file)
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:

@@ -15,15 +15,16 @@ from blake3 import blake3
 from sightline.engine.eyes import probed
 from sightline.model.facts import Facts, Need, Probe
 from sightline.model.fate import Shown
-from sightline.model.profile import Profile
+from sightline.model.profile import Profile, ToolImages
 from sightline.model.rules import Retention, Rules
-from sightline.model.scene import Scene, Sight
+from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes import decide
-from sightline.wire import ANTHROPIC, OPENAI_CHAT, Wire
+from sightline.wire import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, Wire
 from sightline.wire.jsontext import lift
 
 MB = 1_000_000
+Make = Callable[[int, int], bytes]  # a body of so many bytes with so many images
 TOKEN = "sightline-0123456789abcdef-"
 WORDS = "The build finished and every test passed, so the next step is to look at the page itself. " * 8
 
@@ -32,6 +33,16 @@ def picture(size: int, seed: int) -> str:
     """Base64 of a PNG's header and noise: nobody decodes it here."""
     start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x05\0\0\0\x02\xd0\x08\x02\0\0\0\0\0\0\0\x7f\xff\xff\xffIDAT"
     return b64encode(start + random.Random(seed).randbytes(size * 3 // 4 - len(start))).decode()
+
+
+def written(body: Json) -> bytes:
+    """Without blanks, as nearly all clients write."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def spaced(make: Make) -> Make:
+    """The same body with blanks, as Python's own `json` writes it when it is not told otherwise."""
+    return lambda total, images: json.dumps(json.loads(make(total, images))).encode()
 
 
 def messages_body(total: int, images: int) -> bytes:
@@ -47,7 +58,7 @@ def messages_body(total: int, images: int) -> bytes:
             {"role": "user", "content": [result]},
             {"role": "assistant", "content": [{"type": "text", "text": WORDS}]},
         ]
-    return json.dumps({"model": "claude-opus-5-5", "stream": True, "messages": turns}).encode()
+    return written({"model": "claude-opus-5-5", "stream": True, "messages": turns})
 
 
 def chat_body(total: int, images: int) -> bytes:
@@ -66,7 +77,53 @@ def chat_body(total: int, images: int) -> bytes:
             {"role": "tool", "tool_call_id": f"c{n}", "content": [{"type": "image_url", "image_url": {"url": url}}]},
             {"role": "assistant", "content": WORDS},
         ]
-    return json.dumps({"model": "gpt-6", "stream": True, "messages": turns}).encode()
+    return written({"model": "gpt-6", "stream": True, "messages": turns})
+
+
+def responses_body(total: int, images: int) -> bytes:
+    """The same on the Responses wire, where a call and what is said are items of their own."""
+    items: list[Any] = []
+    for n in range(images):
+        url = f"data:image/png;base64,{picture(total // images, n)}"
+        call = {"call_id": f"c{n}", "name": "read", "arguments": f'{{"path": "/home/me/{n}.png"}}'}
+        items += [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"{n}: {WORDS}"}]},
+            {"type": "function_call", **call},
+            {"type": "function_call_output", "call_id": f"c{n}", "output": [{"type": "input_image", "image_url": url}]},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": WORDS * 2}]},
+        ]
+    return written({"model": "gpt-6", "stream": True, "input": items})
+
+
+def gemini_body(total: int, images: int) -> bytes:
+    """The same on the Gemini wire, where an image stands inside the response of a function."""
+    contents: list[Any] = []
+    for n in range(images):
+        blob = {"inlineData": {"mimeType": "image/png", "data": picture(total // images, n)}}
+        call = {"functionCall": {"id": f"c{n}", "name": "read", "args": {"path": f"/home/me/{n}.png"}}}
+        response = {"id": f"c{n}", "name": "read", "response": {"output": "read"}, "parts": [blob]}
+        contents += [
+            {"role": "user", "parts": [{"text": f"{n}: {WORDS}"}]},
+            {"role": "model", "parts": [{"text": WORDS}, call]},
+            {"role": "user", "parts": [{"functionResponse": response}]},
+            {"role": "model", "parts": [{"text": WORDS}]},
+        ]
+    return written({"contents": contents})
+
+
+ORDINARY = ((5 * MB, 4), (20 * MB, 16))
+CROWDED = ((5 * MB, 16), (20 * MB, 64), (20 * MB, 128))
+# Each wire with its usual way; and where images may stay in results, with that in which they all have to leave them.
+CASES: list[tuple[str, Wire, Make, ToolImages, tuple[tuple[int, int], ...]]] = [
+    ("Messages", ANTHROPIC, messages_body, "native", ORDINARY + CROWDED),
+    ("Chat Completions", OPENAI_CHAT, chat_body, "hoist", ORDINARY + CROWDED),
+    ("Responses", OPENAI_RESPONSES, responses_body, "native", ORDINARY + CROWDED),
+    ("Gemini", GEMINI, gemini_body, "native", ORDINARY + CROWDED),
+    ("Messages", ANTHROPIC, messages_body, "hoist", ORDINARY),
+    ("Responses", OPENAI_RESPONSES, responses_body, "hoist", ORDINARY),
+    ("Gemini", GEMINI, gemini_body, "hoist", ORDINARY),
+    ("Chat Completions, with blanks", OPENAI_CHAT, spaced(chat_body), "hoist", ORDINARY),
+]
 
 
 def handled(body: bytes, wire: Wire, rules: Rules) -> int:
@@ -104,23 +161,17 @@ def cpu(work: Callable[[], object], rounds: int) -> float:
 
 
 def measured(rounds: int) -> list[dict[str, Any]]:
-    cases = [
-        (wire, make, total, images)
-        for wire, make in ((ANTHROPIC, messages_body), (OPENAI_CHAT, chat_body))
-        for total, images in ((5 * MB, 4), (5 * MB, 16), (20 * MB, 16), (20 * MB, 64), (20 * MB, 128))
-    ]
     rows = []
-    for wire, make, total, images in cases:
+    for (name, wire, make, how), (total, images) in ((case[:4], size) for case in CASES for size in case[4]):
         body = make(total, images)
-        hoist = "hoist" if wire is OPENAI_CHAT else "native"
-        rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=hoist), retention=Retention(off=True))
+        rules = Rules(Profile("up", wire.name, "m", vision=True, tool_images=how), retention=Retention(off=True))
         handled(body, wire, rules)
         hashed, done = [], []
         for _ in range(rounds):  # interleaved, so that both meet the same machine
             hashed.append(cpu(lambda body=body: blake3(body).digest(), 3))
             done.append(cpu(lambda body=body, wire=wire, rules=rules: handled(body, wire, rules), 3))
         rows.append({
-            "wire": wire.name, "mb": total // MB, "images": images, "messages": 4 * images,
+            "wire": name, "way": how, "mb": total // MB, "images": images, "messages": 4 * images,
             "blake3_ms": statistics.median(hashed), "ours_ms": statistics.median(done),
             "ratio": statistics.median(done) / statistics.median(hashed),
         })  # fmt: skip
@@ -142,11 +193,11 @@ def deciding(rounds: int) -> float:
 def run(rounds: int, file: Path) -> None:
     rows, alone = measured(rounds), deciding(rounds)
     lines = [
-        "| wire | body | images | messages | blake3 | find, judge, rewrite, name | ratio |",
-        "|---|---|---|---|---|---|---|",
+        "| wire | tool images | body | images | messages | blake3 | find, judge, rewrite, name | ratio |",
+        "|---|---|---|---|---|---|---|---|",
         *(
-            f"| {row['wire']} | {row['mb']} MB | {row['images']} | {row['messages']} | {row['blake3_ms']:.2f} ms "
-            f"| {row['ours_ms']:.2f} ms | {row['ratio']:.2f}x |"
+            f"| {row['wire']} | {row['way']} | {row['mb']} MB | {row['images']} | {row['messages']} "
+            f"| {row['blake3_ms']:.2f} ms | {row['ours_ms']:.2f} ms | {row['ratio']:.2f}x |"
             for row in rows
         ),
         "",

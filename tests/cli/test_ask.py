@@ -30,7 +30,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
         yield there
 
 
-@requirement("ask.command")
+@requirement("ask.command", "cli.ask")
 def test_ask_prints_the_envelope(folder: Path, model: Model) -> None:
     ended = sightline("ask", "shot.png", "what is it?", folder=folder)
     assert (ended.code, ended.err) == (0, "")
@@ -77,7 +77,7 @@ def test_wrong_usage(words: list[str]) -> None:
     assert sightline(*words).code == 2
 
 
-@requirement("ask.command")
+@requirement("ask.command", "cli.video")
 def test_video_prints_the_envelope(folder: Path, model: Model) -> None:
     ended = sightline("video", "demo.mp4", "--model", "here/watcher", folder=folder)
     assert (ended.code, ended.json["model"], ended.json["text"]) == (0, "watcher", '{"a": "a small flag"}')
@@ -86,7 +86,7 @@ def test_video_prints_the_envelope(folder: Path, model: Model) -> None:
     assert model.parts("text")[0]["text"] == "errors?"
 
 
-@requirement("ask.usage")
+@requirement("ask.usage", "cli.usage")
 def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert sightline("usage").out == "nobody was asked yet\n"
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     ended = sightline("usage", "--json")
     assert ended.code == 0
     (row,) = ended.json["days"]
-    figures = {"calls": 2, "input_tokens": 2574, "output_tokens": 96, "cost_usd": None, "unpriced": 2}
+    figures = {"calls": 2, "input_tokens": 2574, "output_tokens": 96, "cost_usd": None, "unpriced": 2, "failed": 0}
     assert {name: row[name] for name in figures} == figures
     assert row["seer"].endswith("/eye")
     assert ended.json["total"] == figures
@@ -103,6 +103,16 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert all("2 calls, 2,574 tokens in, 96 out, price unknown" in line for line in lines)
     assert sightline("forget", "--all").code == 0
     assert sightline("usage", "--json").json["days"] == []
+
+
+@requirement("ask.usage", "telemetry.failed")
+def test_usage_counts_calls_that_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with saying((400, {"error": {"message": "no"}})) as there:
+        settle(monkeypatch, there)
+        assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 1
+    total = sightline("usage", "--json").json["total"]
+    assert (total["calls"], total["failed"], total["unpriced"], total["cost_usd"]) == (1, 1, 0, None)
+    assert "1 call (1 failed), 0 tokens in, 0 out" in sightline("usage").out
 
 
 @requirement("ask.usage")

@@ -17,7 +17,10 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert sightline("consent").out == "no provider has been named yet\n"
     ended = sightline("consent", "yes", "openai")
     assert ended.code == 0
-    assert ended.out == "openai: images, crops, pages and frames may be sent to openai to be looked at\n"
+    assert ended.out == (
+        "openai: images, crops, pages and frames may be sent to openai to be looked at,"
+        " by the proxy with the end of their conversation (includeContext)\n"
+    )
     assert sightline("consent", "no", "zai", "--json").json == {"provider": "zai", "consent": False}
     record = open_record(home / "record")
     assert record.consents() == {"openai": True, "zai": False}

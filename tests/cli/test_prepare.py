@@ -150,5 +150,22 @@ def test_retention_retires_what_can_be_seen_again(tmp_path: Path) -> None:
     words = ("--model", "claude-opus-5-5", "--retention")
     assert prepare(request, *words, "off", wire="anthropic").json == request
     ended = prepare(request, *words, "turns:0", wire="anthropic")
-    assert "viewed earlier; call Read to see it again]" in ended.out
+    assert "viewed earlier; call Read to see it again, unless the file has changed]" in ended.out
     assert "retired (it is of an earlier turn)" in ended.err
+
+
+@requirement("cli.prepare", "lower.gemini.unnamed")
+def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said() -> None:
+    held = [{"inlineData": {"mimeType": "image/png", "data": PNG}}]
+    answer = {"functionResponse": {"name": "shot", "id": "c1", "response": {"n": 1}, "parts": held}}
+    request = {"contents": [{"role": "user", "parts": [answer]}]}
+    ended = prepare(request, wire="gemini")
+    assert [list(part) for part in ended.json["contents"][0]["parts"]] == [
+        ["functionResponse"],
+        ["text"],
+        ["inlineData"],
+    ]
+    assert "no model is named" in ended.err
+    named = prepare(request, "--model", "gemini-3-pro", wire="gemini")
+    assert (named.json, named.err) == (request, "")
+    assert "Gemini's never does" in " ".join(sightline("prepare", "--help").out.split())

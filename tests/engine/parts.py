@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import copy
 import json
+import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from typing import Any
 
 from sightline.engine import Engine, Options, Prepared, Reading
 from sightline.model.asking import Answer, Question, Usage
+from sightline.model.fate import Refused, Told
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Limits, Profile
@@ -21,10 +24,11 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.worker import Workers
 from sightline.profiles.lookup import Override
+from sightline.sources.file import policy_for
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
-from tests.wire.bodies import block, body, part, text, user
+from tests.wire.bodies import block, body, part, result, text, user
 
 UP = Upstream("up", {"anthropic": "http://localhost:1", "openai_chat": "http://localhost:1/v1"})
 WORKERS = Workers()
@@ -100,7 +104,8 @@ class Stage:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")
         overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
-        options_ = Options("look", "what?", "v1", overrides=overrides, **options)
+        reach = policy_for(None, Path(tempfile.gettempdir()), (), None)
+        options_ = Options("look", "what?", "v1", overrides=overrides, **{"reach": lambda: reach, **options})
         self.engine = Engine(self.record, self._of, options_, workers)
 
     async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
@@ -150,3 +155,45 @@ async def a_while() -> None:
 
 async def _turn() -> None:
     await asyncio.sleep(0)
+
+
+@dataclass
+class Talk:
+    """A conversation on the Messages wire, as its client holds it."""
+
+    model: str = BLIND
+    system: str = "be brief"
+    messages: list[Any] = field(default_factory=list)
+    calls: int = 0
+
+    def say(self, words: str, *pictures: bytes) -> Talk:
+        """A turn begins: the user says something, with pictures."""
+        self.messages.append(user(*(block(encoded(data)) for data in pictures), text(words)))
+        return self
+
+    def answer(self, words: str) -> Talk:
+        self.messages.append({"role": "assistant", "content": [text(words)]})
+        return self
+
+    def read(self, *files: tuple[str, bytes], words: str = "") -> Talk:
+        """A step: the assistant reads files, and gets them."""
+        ids = [f"toolu_{self.calls + number}" for number in range(len(files))]
+        self.calls += len(files)
+        uses = [
+            {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": f"/shots/{file}"}}
+            for name, (file, _) in zip(ids, files, strict=True)
+        ]
+        self.messages.append({"role": "assistant", "content": [*([text(words)] if words else []), *uses]})
+        results = [result(name, block(encoded(data))) for name, (_, data) in zip(ids, files, strict=True)]
+        self.messages.append(user(*results))
+        return self
+
+    @property
+    def body(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"model": self.model, "system": self.system, "messages": self.messages}
+        return copy.deepcopy(found)
+
+
+def all_words(prepared: Prepared) -> list[str]:
+    """What was put in the place of each image, in their order."""
+    return [fate.words for sight in prepared.scene.sights if isinstance(fate := sight.fate, Told | Refused)]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sightline.model import receipt
-from sightline.model.facts import Check, Description, Facts, Keep, Kept, Look, Need, Probe
+from sightline.model.facts import Check, Facts, Keep, Kept, Need, Probe
 from sightline.model.fate import Fate, Refitted, Refused, Retired, Shown, Told
 from sightline.model.geometry import Size
 from sightline.model.image import Image, Picture
@@ -74,13 +74,15 @@ def test_what_was_moved_is_said_and_what_was_text_is_counted_as_text() -> None:
     [
         (Probe(SOURCE), PICTURE),
         (Check(SOURCE), PICTURE),
-        (Look(SOURCE), Description("0" * 64, SIZE, "words", "up/eye")),
-        (Look(SOURCE, remembered_only=True), Description("0" * 64, SIZE, "words", "up/eye")),
         (Keep(SOURCE), Kept("0" * 64, PICTURE)),
     ],
 )
-def test_a_size_is_taken_from_whatever_was_found_out(need: Need, answer: Picture | Description | Kept) -> None:
+def test_a_size_is_taken_from_whatever_was_found_out(need: Need, answer: Picture | Kept) -> None:
     assert line(Shown(), Facts({need: answer})).before == COST
+
+
+def test_the_size_of_what_was_described_is_known() -> None:
+    assert line(Told("words", "up/eye", SIZE), Facts()).before == COST
 
 
 @pytest.mark.parametrize(

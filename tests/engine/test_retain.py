@@ -11,19 +11,21 @@ from typing import Any
 
 import pytest
 
-from sightline.engine import Prepared
+from sightline.engine import Options, Prepared
 from sightline.model.fate import Shown
 from sightline.model.ports import Record
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes.frontier import COLD
+from sightline.sources.file import policy_for, there
 from sightline.store import open_record
 from tests.engine.parts import SEEING, Stage, encoded, picture, sent, visitor
 from tests.requirements import requirement
 
 SIZE = (1200, 900)
 LINE = re.compile(
-    r"\[image (/\S+) \(image/png 1200×900, sha256:([0-9a-f]{64})\) viewed earlier; call Read to see it again\]"
+    r"\[image (/\S+) \(image/png 1200×900, sha256:([0-9a-f]{64})\) viewed earlier; call Read to see it again, "
+    r"unless the file has changed\]"
 )
 
 
@@ -170,7 +172,7 @@ async def test_prices_and_limits_are_those_of_the_model_that_is_asked(tmp_path: 
     for _ in range(30):
         body = talk.view()
     dear = lines(await stage.prepare(body, of("anthropic")))
-    cheap = lines(await stage.prepare({**body, "model": "deepseek-v4.1-flash"}, of("deepseek")))
+    cheap = lines(await Stage().prepare({**body, "model": "deepseek-v4.1-flash"}, of("deepseek")))
     assert len(dear) > 10
     assert cheap == []
 
@@ -200,3 +202,77 @@ async def test_a_conversation_that_is_nested_too_deep_to_be_named_is_served_all_
     talk.messages[1]["content"][0]["input"]["deep"] = nested
     prepared = await Stage().prepare(talk.body())
     assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown] * 5
+
+
+def at(upstream: str) -> Visitor:
+    return Visitor(Upstream(upstream, {"anthropic": "http://localhost:1"}), "anthropic", "somebody")
+
+
+@requirement("retain.switched")
+@pytest.mark.parametrize(("model", "upstream"), [("seeing-2", "up"), (SEEING, "other")], ids=["model", "upstream"])
+async def test_a_cache_that_another_model_has_is_cold_for_this_one(model: str, upstream: str, tmp_path: Path) -> None:
+    clock = Clock()
+    stage, talk = Stage(record=open_record(tmp_path / "record", kind="memory", now=clock)), Talk(tmp_path)
+    talk.ask()
+    for _ in range(6):
+        await stage.prepare(talk.view(), at("up"))
+    talk.answer()
+    body = talk.ask()
+    counted = await stage.prepare({**body, "model": model}, at(upstream), paid=False)
+    switched = await stage.prepare({**body, "model": model}, at(upstream))
+    assert switched.receipt.lines == counted.receipt.lines == (f"retired ({COLD})",) * 3
+    clock.seconds += 10
+    assert lines(await stage.prepare(body, at("up"))) == [], "the one from before has its cache still"
+    for _ in range(2):
+        grown = await stage.prepare({**talk.view(), "model": model}, at(upstream))
+        assert lines(grown) == lines(switched), "and this one has one now"
+
+
+@requirement("retain.switched")
+async def test_a_conversation_that_begins_is_not_taken_for_a_switch(tmp_path: Path) -> None:
+    stage = Stage()
+    for model in (SEEING, "seeing-2"):
+        talk = Talk(tmp_path, model)
+        talk.ask(f"hello {model}")
+        for _ in range(6):
+            prepared = await stage.prepare(talk.view())
+        assert lines(prepared) == []
+
+
+@requirement("retain.reach", "law.7")
+async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, outside = tmp_path / "work", tmp_path / "elsewhere"
+    inside.mkdir()
+    outside.mkdir()
+    for folder, seen in ((inside, 2), (outside, 0)):
+        talk = Talk(folder)
+        talk.ask()
+        talk.view()
+        talk.view()
+        talk.answer()
+        stage = Stage(retention=Retention(turns=0), reach=lambda: policy_for(inside, None, (), None))
+        assert len(lines(await stage.prepare(talk.ask()))) == seen
+    nowhere = Options("look", "what?", "v1").reach()
+    assert not there(str(inside / "1.png"), nowhere), "and without a word nowhere"
+
+
+@requirement("retain.reach", "law.7")
+def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, outside = tmp_path / "work", tmp_path / "elsewhere"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "a.png").write_bytes(b"x")
+    (outside / "a.png").write_bytes(b"x")
+    (inside / "link.png").symlink_to(outside / "a.png")
+    (inside / "folder").mkdir()
+    policy = policy_for(inside, None, (), None)
+    assert there(str(inside / "a.png"), policy)
+    monkeypatch.chdir(inside)
+    refused = [
+        outside / "a.png", inside / "link.png", inside / "folder", inside / "none.png", f"{inside}/../work/a.png",
+        f"{inside}/../elsewhere/a.png", "a.png", "~/a.png", "", f"{inside}/a\0.png", f"{inside}/{'a' * 5000}",
+    ]  # fmt: skip
+    assert [path for path in refused if there(str(path), policy)] == []
+    assert not there(str(inside / "a.png"), policy_for(inside, None, (), None, closed=(inside,)))

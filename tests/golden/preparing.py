@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,15 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
 from sightline.profiles.lookup import Override
+from sightline.sources.file import policy_for
 from sightline.store import open_record
 from sightline.wire import WIRES, Wire
 from tests.engine.parts import WORKERS, ScriptedSeer
 
 BASES = {wire.name: "http://localhost:1" for wire in WIRES}
+
+
+REACH = policy_for(None, Path(tempfile.gettempdir()), (), None)
 
 
 class Desk:
@@ -33,8 +38,10 @@ class Desk:
         retention: Retention | None = None,
         preset: str = "",
         record: Record | None = None,
+        seer: ScriptedSeer | None = None,
+        **more: Any,
     ) -> None:
-        self.seer = ScriptedSeer()
+        self.seer = seer or ScriptedSeer()
         self.upstream = Upstream("up", BASES, preset)
         self.record = record or open_record(Path("unused"), kind="memory")
         options = Options(
@@ -45,6 +52,7 @@ class Desk:
             max_images=0,
             hoist=hoist,
             retention=retention or Retention(off=True),
+            **{"reach": lambda: REACH, **more},
         )
         self.engine = Engine(self.record, self._seers, options, WORKERS)
 

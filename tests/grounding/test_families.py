@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from sightline.grounding.families import FAMILIES, SHIPPED, added, adding, family, format_of, listing, removed
 from sightline.grounding.formats import FORMATS
-from sightline.settings import kinds
 from tests.requirements import requirement
 
 MODELS = {
@@ -87,10 +86,9 @@ def test_families_made_for_it_are_listed_gemini_with_a_caveat_and_the_unreliable
     assert listed["Gemini 2 and 3"]
 
 
-def test_every_family_has_a_format_that_there_is_and_the_settings_know_them_all() -> None:
+def test_every_family_has_a_format_that_there_is() -> None:
     assert {each.format for each in FAMILIES} - {""} <= FORMATS.keys()
     assert set(SHIPPED.values()) <= FORMATS.keys()
-    assert set(kinds.FORMATS) == FORMATS.keys()
 
 
 @requirement("grounding.patterns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from sightline.model.asking import Answer, Question
+from sightline.model.refusal import Refusal
 from sightline.model.rules import Retention
 from sightline.wire import WIRES, Wire
-from tests.engine.parts import picture
+from tests.engine.parts import ScriptedSeer, picture
 from tests.golden.captures import payloads
 from tests.golden.preparing import Desk
 from tests.invariants.growing import SEEDS, Growing, broken, forty_views, normal, said, seeds, with_pasted
@@ -77,6 +80,57 @@ async def test_where_a_client_s_request_extends_another_ours_does_too(name: str,
     assert len(asked) > STEPS
     assert sum(whole[: len(part)] == part for part, whole in pairwise(asked)) > STEPS // 2
     assert list(broken(asked, sent)) == []
+
+
+@requirement("law.2", "tell.holds", "FR-2.1.beside")
+@pytest.mark.parametrize("name", BLIND)
+async def test_what_was_told_with_the_conversation_and_of_several_images_stays_where_it_was_said(name: str) -> None:
+    """No two looks say the same, and two processes take turns: whatever is looked at again is seen here."""
+    wire, path = seeds()[name].wire, seeds()[name].path
+    seer = ScriptedSeer([f"look {number} " * 40 for number in range(2000)])
+    first = Desk(sees=False, seer=seer, context=True, max_batch=4)
+    desks = (first, Desk(sees=False, seer=seer, context=True, max_batch=4, record=first.record))
+    asked, sent = [], []
+    for number, body in enumerate(life(name)):
+        after = await desks[number % 2].sent(body, wire, path)
+        asked.append(normal(body, wire))
+        sent.append(normal(after, wire))
+    assert sum("<vision_proxy_joint_description" in words for words in sent[-1]) > 1
+    assert list(broken(asked, sent)) == []
+
+
+@requirement("law.2", "FR-2.1.beside")
+async def test_what_was_said_of_several_images_leaves_seldom_and_does_not_come_back() -> None:
+    name = "claude-code/read-2"
+    wire, path = seeds()[name].wire, seeds()[name].path
+
+    class Wordy(ScriptedSeer):
+        """Says little of one image, and much of several."""
+
+        async def ask(self, question: Question) -> Answer | Refusal:
+            self.questions.append(question)
+            times = 500 if len(question.images) > 1 else 1
+            return Answer(f"look {len(self.questions)} " * times, seer=self.name)
+
+    seer = Wordy()
+    desk = Desk(sees=False, seer=seer, context=True, max_batch=4, retention=Retention())
+    talk = Growing(seeds()[name])
+    standing: list[set[str]] = []
+    sent = []
+    for number in range(1, 61):
+        talk.step()
+        if number % 3 == 0:
+            talk.say(f"go on with {number}")
+        after = await desk.sent(talk.body(), wire, path)
+        sent.append(normal(after, wire))
+        standing.append(set(re.findall(r"joint_description.*?look (\d+) ", "".join(sent[-1]))))
+    moves = [n for n, (one, two) in enumerate(pairwise(sent)) if two[: len(one)] != one]
+    assert [n for n, (one, two) in enumerate(pairwise(standing)) if one - two] == moves, "nothing else changes"
+    assert 1 <= len(moves) <= 10, moves
+    ever = set[str]()
+    for one, two in pairwise(standing):
+        ever |= one
+        assert two & ever <= one, "what has left does not come back"
 
 
 def test_a_broken_prefix_is_seen() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import socket
 import sys
@@ -16,12 +17,14 @@ import pytest
 
 import sightline
 from sightline.look import Analysis, Failed, door
+from sightline.model.asking import Usage
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.seers.prompt import INSTRUCTIONS, version
 from tests.engine.parts import picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
+from tests.scripted.faults import Fail
 from tests.scripted.provider import Provider
 
 IMAGE = picture(1, (640, 480))
@@ -457,6 +460,32 @@ def test_a_provider_s_trouble_is_one_sentence_without_its_key(monkeypatch: pytes
         use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
         no = failed("shot.png")
     assert (no.reason, "status 401" in no.message, "5678" in str(no)) == ("unavailable", True, False)
+
+
+@requirement("telemetry.failed", "settings.key_never")
+def test_a_call_that_failed_is_noted_by_its_code_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    words = "quota of account 4711 is used up; your key was sk-wrong-key-5678"
+    faults = [Fail(status=400, words=words) for _ in range(4)]
+    with eyes("words", faults=faults) as provider:
+        use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
+        failed("shot.png", "Why?", reason="curious")
+        assert isinstance(sightline.describe("shot.png"), Failed)
+        assert isinstance(sightline.describe(["shot.png", "other.png"]), Failed)
+        failed("absent.png")
+    tool, command, together, ordered = noted = door().record.entries()
+    assert [entry.kind.partition(".")[2] for entry in noted] == ["tool_call", "command", "joint_description", "command"]
+    assert {entry.error for entry in noted} == {"unavailable"}
+    assert (tool.images, tool.about["question"], tool.usage, tool.cost_usd) == ((SHA,), "Why?", Usage(), None)
+    assert (tool.seer, command.seer, ordered.seer) == (together.seer, together.seer, "")
+    assert tool.latency_ms is not None
+    home = Path(os.environ["SIGHTLINE_HOME"])
+    held = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    for secret in ("4711", "5678"):
+        assert secret.encode() not in held
+        assert secret not in caplog.text
 
 
 @requirement("FR-1.3")

@@ -35,6 +35,7 @@ SCHEMA = {
     "properties": {"total": {"type": "string"}, "vendor": {"type": "string"}},
     "required": ["total", "vendor"],
 }
+ELSEWHERE = "http://127.0.0.1:9/schema.json"
 FORMAT = {"type": "json_schema", "schema": SCHEMA}
 GOOD = '{"total": "12.50", "vendor": "Acme"}'
 MIB = 1024 * 1024
@@ -145,7 +146,7 @@ def test_the_tools_are_offered_with_their_schemas_where_somebody_has_settings(
     assert "vision_analyze" not in {str(tool["name"]) for tool in sightline.tools(through=door)}
 
 
-@requirement("ask.one_file", "ask.INVALID_INPUT", "ask.absolute", "ask.schema_object")
+@requirement("ask.one_file", "ask.INVALID_INPUT", "ask.absolute", "ask.schema_object", "ask.schema_unusable")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -169,6 +170,7 @@ def test_the_tools_are_offered_with_their_schemas_where_somebody_has_settings(
         {"file_path": "/a.png", "format": {"type": "json_schema", "schema": {"properties": {}}}},
         {"file_path": "/a.png", "format": {**FORMAT, "strict": True}},
         {"file_path": "/a.png", "format": {"type": "json_schema", "schema": {"type": "object", "enum": [{1}]}}},
+        {"file_path": "/a.png", "format": {"type": "json_schema", "schema": {"type": "object", "$ref": ELSEWHERE}}},
     ],
 )
 def test_arguments_that_make_no_sense(door: Door, arguments: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,7 +535,7 @@ def test_what_is_no_json_twice_is_an_error(door: Door, png: str, line: str, monk
         no(ask(door, file_path=png, format=FORMAT), "RESPONSE_NOT_JSON")
         assert len(model.asked) == 2
     (entry,) = door.record.entries()
-    assert (entry.usage.input, entry.about["error"]) == (2 * 1287, "RESPONSE_NOT_JSON")
+    assert (entry.usage.input, entry.error) == (2 * 1287, "RESPONSE_NOT_JSON")
 
 
 @requirement("ask.LLM_ERROR")
@@ -556,7 +558,7 @@ def test_other_breaches_of_the_schema_stand_beside_the_answer(
         found = answered(ask(door, file_path=png, format=FORMAT))
         assert len(model.asked) == 1
     assert found["parsed"] == {"total": 12.5, "vendor": "Acme"}
-    assert found["schema_errors"] == ["$.total: it is not of type string"]
+    assert found["schema_errors"] == ['$.total: it is not of type "string"']
 
 
 def envelope(text: str, parsed: Mapping[str, Any] | None = None, most: int = 8_000) -> Envelope:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.look.ask_schema import errors, missing, object_in
+from sightline.look import ask_schema
+from sightline.look.ask_schema import TASK, missing, object_in, schema_task, unusable
+from sightline.look.doors import workers
+from sightline.pixels.worker import Limits, Workers
 from tests.requirements import requirement
+from tests.scripted.server import Exchange, Reply, Server
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(LEAVES, lambda each: st.lists(each) | st.dictionaries(st.text(), each), max_leaves=8)
 OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
 PLAIN = st.text(st.characters(exclude_characters='{}[]`"', exclude_categories=["Cs"]))
+
+
+def errors(value: Any, schema: Any) -> list[str]:
+    """As a worker finds them."""
+    found: list[str] = schema_task(json.dumps({"schema": schema, "value": value}).encode(), {})[0]["errors"]
+    return found
 
 
 @requirement("ask.schema_padded")
@@ -47,7 +58,9 @@ def test_a_schema_of_its_own_value_is_fulfilled(found: dict[str, Any]) -> None:
 
 @given(VALUES, VALUES)
 def test_no_schema_is_too_strange(value: Any, schema: Any) -> None:
-    assert isinstance(errors(value, schema), list)
+    told, _ = schema_task(json.dumps({"schema": schema, "value": value}).encode(), {})
+    assert isinstance(told.get("errors", []), list)
+    assert isinstance(told.get("unusable", ""), str)
 
 
 BROKEN: list[tuple[Any, dict[str, Any]]] = [
@@ -77,6 +90,17 @@ BROKEN: list[tuple[Any, dict[str, Any]]] = [
     (1, {"anyOf": [{"type": "string"}, {"minimum": 2}]}),
     (1, {"oneOf": [{}, {"minimum": 1}]}),
     (1, {"not": {"type": "integer"}}),
+    ("b", {"pattern": "^a"}),
+    ("aaaa", {"pattern": "^(?!a)"}),
+    (1, {"$ref": "#/$defs/word", "$defs": {"word": {"type": "string"}}}),
+    ({"a": {"a": 1}}, {"type": "object", "properties": {"a": {"$ref": "#"}}}),
+    (1, {"if": {"type": "integer"}, "then": {"minimum": 2}}),
+    ({"a": 1}, {"unevaluatedProperties": False}),
+    ({"x-a": "b"}, {"patternProperties": {"^x-": {"type": "integer"}}}),
+    ([1], {"contains": {"type": "string"}}),
+    (3, {"multipleOf": 2}),
+    ({"a": 1}, {"dependentRequired": {"a": ["b"]}}),
+    (1, {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}),
 ]
 
 
@@ -94,15 +118,80 @@ def test_each_breach_is_told_once(value: Any, schema: dict[str, Any]) -> None:
         (1, {"enum": [1.0]}),
         ({"x-a": 1}, {"patternProperties": {"^x-": {}}, "additionalProperties": False}),
         (1, {"oneOf": [{"type": "string"}, {"minimum": 1}]}),
-        ("a", {"pattern": "b", "format": "date"}),
-        (1, {"type": "a word of tomorrow"}),
+        ("a", {"format": "date"}),
         (1, True),
     ],
 )
-def test_what_is_right_or_not_checked_is_no_breach(value: Any, schema: Any) -> None:
+def test_what_is_right_is_no_breach(value: Any, schema: Any) -> None:
     assert errors(value, schema) == []
 
 
-def test_the_place_of_a_breach_is_told() -> None:
+def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
     schema: Any = {"properties": {"a": {"items": {"properties": {"b": {"type": "string"}}}}}}
-    assert errors({"a": [{}, {"b": 1}]}, schema) == ["$.a[1].b: it is not of type string"]
+    assert errors({"a": [{}, {"b": 4711}]}, schema) == ['$.a[1].b: it is not of type "string"']
+    many = errors(["x" * 400] * 200, {"items": {"const": "y" * 400}})
+    assert len(many) == 51
+    assert max(map(len, many)) <= 300
+
+
+@requirement("ask.schema_errors")
+def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
+    assert ask_schema.errors(workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}}) == [
+        '$.a: it does not match "^a"'
+    ]
+    assert ask_schema.errors(workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
+
+
+@requirement("ask.schema_unusable")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "https://127.0.0.1:9/schema.json"},
+        {"$ref": "http://127.0.0.1:9/schema.json#/$defs/a"},
+        {"$ref": "file:///etc/hostname"},
+        {"$ref": "other.json"},
+        {"$ref": "#/$defs/absent"},
+        {"$schema": "https://127.0.0.1:9/meta.json"},
+        {"type": "a word of tomorrow"},
+        {"pattern": "("},
+        {"minimum": "one"},
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_told_before_anybody_is_asked(schema: Any) -> None:
+    assert unusable(workers(), schema)
+    assert unusable(workers(), {"type": "object"}) == ""
+
+
+@requirement("ask.schema_unusable")
+def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
+    """A file and a server hold what it refers to, and nobody opens either."""
+    (tmp_path / "schema.json").write_text('{"type": "string"}')
+    came: list[str] = []
+
+    def answer(exchange: Exchange) -> Reply:
+        came.append(exchange.path)
+        return Reply(200, (("content-type", "application/json"),), (b'{"type": "string"}',))
+
+    with Server(answer, lambda: False) as server:
+        for address in (f"http://127.0.0.1:{server.port}/schema.json", (tmp_path / "schema.json").as_uri()):
+            assert unusable(workers(), {"$ref": address})
+    assert came == []
+
+
+@requirement("ask.schema_errors")
+def test_a_pattern_that_would_try_for_ever_gives_up() -> None:
+    (told,) = errors("a" * 60 + "b", {"pattern": "^(?:(?=a)a+)+$"})
+    assert "backtracking" in told
+    assert len(errors("a" * 60 + "b", {"pattern": "^(a+)+$"})) == 1
+
+
+@requirement("ask.schema_errors")
+def test_a_schema_without_end_costs_a_sentence() -> None:
+    again: Any = {"properties": {"a": {"$ref": "#"}}}
+    schema: Any = {"type": "object", "anyOf": [again, {**again, "minProperties": 1}]}
+    value: Any = 1
+    for _ in range(40):
+        value = {"a": value}
+    with Workers(TASK, count=1, limits=Limits(seconds=4)) as few:
+        assert ask_schema.errors(few, value, schema) == ["$: it could not be held against its schema"]
+        assert ask_schema.errors(few, {}, schema) == []

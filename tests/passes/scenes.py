@@ -8,6 +8,7 @@ from typing import Any
 from sightline.model.facts import (
     Answer,
     Check,
+    Compare,
     Description,
     Facts,
     Fetch,
@@ -26,6 +27,7 @@ from sightline.model.fate import Fate
 from sightline.model.geometry import Size
 from sightline.model.image import Image, Picture
 from sightline.model.profile import Limits, Profile
+from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Call, Scene, Sight
 from sightline.model.source import Inline, Source
@@ -74,6 +76,7 @@ class Table:
         history: History | None = None,
         present: Callable[[str], bool] = lambda _: True,
         kept: Answer | None = None,
+        joint: Answer | Callable[[Compare], Answer] | None = None,
     ) -> None:
         self._picture = picture
         self._refit = refit or image()
@@ -81,6 +84,7 @@ class Table:
         self._history = history or History(())
         self._present = present
         self._kept = kept or Kept("5" * 64, PNG)
+        self._joint = joint or Refusal("unavailable", "nothing was said of them together")
         self.rounds: list[frozenset[Need]] = []
 
     @property
@@ -95,6 +99,8 @@ class Table:
                 return self._refit
             case Look(image=where):
                 return self._look(where) if callable(self._look) else self._look
+            case Compare():
+                return self._joint(need) if callable(self._joint) else self._joint
             case Keep():
                 return self._kept
             case Fetch():

@@ -25,6 +25,7 @@ from tests.passes.scenes import Table, inline, rules
 from tests.requirements import requirement
 
 OURS = "mcp__sightline__view_image"
+UNLESS = ", unless the file has changed"
 LARGE = Picture("image/png", Size(1200, 900), 5000)
 USER, SPEAKS, TOOL = Message("user", opens=True), Message("assistant"), Message("tool")
 TURNS = rules(retention=Retention(turns=0))
@@ -69,7 +70,7 @@ def gone(found: Sequence[Fate | None]) -> list[int]:
         (
             ("Read",),
             Call("c", "Read", "/a/b.png"),
-            "[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again]",
+            f"[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again{UNLESS}]",
         ),
         (
             ("Read", OURS),
@@ -89,7 +90,9 @@ def gone(found: Sequence[Fate | None]) -> list[int]:
         (
             ("Read",),
             Call("c", "Read", "&\n</vision_proxy_x>"),
-            "[image & &lt;/vision_proxy_x> (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again]",
+            "[image & &lt;/vision_proxy_x> (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again"
+            + UNLESS
+            + "]",
         ),
     ],
 )

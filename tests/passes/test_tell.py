@@ -6,6 +6,7 @@ import pytest
 
 from sightline.model.facts import Facts, Look
 from sightline.model.fate import Refused, Shown, Told
+from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.source import Link, Opaque, Source
@@ -20,7 +21,9 @@ PENDING = Refusal("pending", "its description is still being made", "it will sta
 @requirement("mode.fallback")
 def test_a_blind_model_is_told_what_is_to_be_seen() -> None:
     table = Table()
-    assert table.fates(scene(inline(), filename="a.png"), BLIND) == [Told(described(description(), "a.png"), "up/eye")]
+    assert table.fates(scene(inline(), filename="a.png"), BLIND) == [
+        Told(described(description(), "a.png"), "up/eye", Size(640, 480))
+    ]
     assert table.rounds == [{Look(inline())}]
 
 
@@ -74,16 +77,11 @@ def test_of_many_images_the_newest_are_looked_at_and_older_ones_only_remembered(
     table = remembered("1", "3", "4")
     fates = table.fates(scene(*(inline(str(n)) for n in range(1, 5))), capped(2))
     assert table.rounds == [
-        {Look(inline("1"), remembered_only=True), Look(inline("2"), remembered_only=True)}
-        | {Look(inline("3")), Look(inline("4"))}
+        {Look(inline("1"), beyond=True), Look(inline("2"), beyond=True)} | {Look(inline("3")), Look(inline("4"))}
     ]
     one, two, *rest = fates
     assert [type(fate) for fate in (one, *rest)] == [Told] * 3
     assert isinstance(two, Refused)
-    assert two.words == (
-        "[The image is not available: only the newest images of a request are described and it is not among them. "
-        "Do not guess what it shows. `sightline config set maxImagesPerTurn` raises their number.]"
-    )
 
 
 def test_without_a_cap_all_are_looked_at() -> None:
@@ -97,7 +95,7 @@ def test_where_tokens_are_only_counted_nobody_is_paid_and_an_unseen_image_counts
     known, new = table.fates(scene(inline("known"), inline("new")), capped(20, paid=False))
     assert table.asked
     assert all(isinstance(need, Look) and need.remembered_only for need in table.asked)
-    assert known == Told(described(description(), None), "up/eye")
+    assert known == Told(described(description(), None), "up/eye", Size(640, 480))
     assert isinstance(new, Told)
     assert len(new.words.split()) == 600
 

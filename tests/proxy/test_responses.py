@@ -60,7 +60,7 @@ def test_images_stay_in_their_outputs_and_the_body_arrives_as_it_came(tmp_path: 
 
 
 @STREAMS
-@requirement("lower.upstream_departs")
+@requirement("lower.upstream_departs", "profile.models.more")
 def test_where_an_upstream_drops_images_from_outputs_they_are_shown_behind_them(tmp_path: Path, stream: bool) -> None:
     setting = {"SIGHTLINE_MODELS": json.dumps({"some-model": {"toolResultImages": False}})}
     with Provider(tool_images="dropped") as provider, sightline(tmp_path, provider.url, env=setting) as proxy:

@@ -54,7 +54,7 @@ def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
     return seer.name, seer.url, dict(seer.headers)
 
 
-@requirement("seer.registry")
+@requirement("seer.registry", "settings.key_variables")
 @pytest.mark.parametrize(
     ("provider", "kind", "url", "headers"),
     [

@@ -105,6 +105,8 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
         ("models", {"glm": True}),
         ("models", {"glm": {"vision": "no"}}),
         ("models", {"glm": {"video": 1}}),
+        ("models", {"glm": {"grounding": "furlongs"}}),
+        ("models", {"glm": {"grounding": 7}}),
         ("models", "[" * 100_000),
         ("models", '{"glm": {"price": NaN}}'),
         ("tool", "sometimes"),

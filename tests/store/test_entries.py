@@ -42,6 +42,7 @@ OTHERS = (
     ),
     Entry("vision_proxy.command", about={"command": "describe"}),
     Entry("vision_proxy.skip", (CAT,), about={"why": "maxImagesPerTurn"}),
+    Entry("vision_proxy.tool_call", (CAT,), "here/eye", latency_ms=9, error="unavailable"),
 )
 
 
@@ -55,7 +56,7 @@ def test_every_entry_comes_back_whole(record: Record) -> None:
     assert [entry.kind for entry in record.entries("vision_proxy.skip")] == ["vision_proxy.skip"]
 
 
-@requirement("ask.usage", "telemetry.cost")
+@requirement("ask.usage", "telemetry.cost", "telemetry.failed")
 def test_what_was_spent_is_summed_up_by_day_and_seer(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
@@ -65,11 +66,13 @@ def test_what_was_spent_is_summed_up_by_day_and_seer(tmp_path: Path) -> None:
     record.note("one", replace(CALL, cache_hit=True))
     record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None))
     record.note("one", OTHERS[1])
+    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None, error="unavailable"))
+    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(9, 1), cost_usd=None, error="RESPONSE_NOT_JSON"))
     clock.days += 1
     second = datetime.fromtimestamp(clock()).strftime("%Y-%m-%d")  # noqa: DTZ006
     record.note("one", replace(CALL, cost_usd=0.5))
     assert record.spent() == (
-        Spent(first, "cloud/eye", 1, Usage(), None, 1),
+        Spent(first, "cloud/eye", 3, Usage(9, 1), None, 2, 2),
         Spent(first, "here/eye", 2, Usage(2000, 40, 800), 0.25, 1),
         Spent(second, "here/eye", 1, Usage(1000, 20, 400), 0.5, 0),
     )

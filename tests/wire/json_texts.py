@@ -12,7 +12,7 @@ from itertools import groupby
 
 from hypothesis import strategies as st
 
-from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
 from sightline.model.scene import Json, Path
 from sightline.wire.jsontext import STRIDE
 
@@ -79,12 +79,43 @@ def edited(text: Text, edits: Sequence[Edit]) -> Text:
         together = list(group)
         put_in = [json.dumps(e.value) for e in together if isinstance(e, Insert)]
         instead = [json.dumps(e.value) for e in together if isinstance(e, Replace)]
-        text = _changed(text, place, put_in, instead)
+        instead += [_rebuilt(text, e) for e in together if isinstance(e, Rebuild)]
+        gone = any(isinstance(e, Remove) for e in together)
+        text = _without(text, place) if gone else _changed(text, place, put_in, instead)
     return text
 
 
-def _inner_first(edit: Edit) -> tuple[int, list[tuple[bool, str | int]]]:
-    return -len(edit.place), [(isinstance(step, str), step) for step in edit.place]
+def _without(text: Text, place: Path) -> Text:
+    """A member less; with the first one go the blanks behind it, with any other those before it."""
+    assert isinstance(text, Box)
+    step, *rest = place
+    item = _steps(text)[step]
+    number = next(n for n, each in enumerate(text.items) if each is item)
+    others = [*text.items]
+    if rest:
+        others[number] = replace(item, value=_without(item.value, tuple(rest)))
+        return replace(text, items=tuple(others))
+    del others[number]
+    if number == 0:
+        others[0] = replace(others[0], before=item.before)
+    else:
+        others[number - 1] = replace(others[number - 1], after=item.after)
+    return replace(text, items=tuple(others))
+
+
+def _rebuilt(text: Text, edit: Rebuild) -> str:
+    for step in edit.place:
+        assert isinstance(text, Box)
+        text = _steps(text)[step].value
+    assert isinstance(text, Box)
+    kept = [written(item.value) for item in text.items]
+    return f"[{','.join(kept[e] if isinstance(e, int) else json.dumps(e) for e in edit.elements)}]"
+
+
+def _inner_first(edit: Edit) -> tuple[int, bool, list[tuple[bool, str | int]]]:
+    """And what is put at the end of an object after all else in it: it is written behind the last member."""
+    at_end = isinstance(edit, Insert | Remove) and isinstance(edit.place[-1], str)
+    return -len(edit.place), at_end, [(isinstance(step, str), step) for step in edit.place]
 
 
 def _changed(text: Text, place: Path, put_in: list[str], instead: list[str]) -> Text:
@@ -94,7 +125,7 @@ def _changed(text: Text, place: Path, put_in: list[str], instead: list[str]) -> 
     if step not in steps:
         assert not rest
         assert not instead
-        return _appended(text, put_in)
+        return _appended(text, put_in if text.brackets == "[]" else [f"{json.dumps(step)}:{each}" for each in put_in])
     item = steps[step]
     value = _changed(item.value, tuple(rest), put_in, instead) if rest else _put(item.value, put_in, instead)
     return replace(text, items=tuple(replace(i, value=value) if i is item else i for i in text.items))
@@ -165,12 +196,23 @@ def documents_and_edits(draw: st.DrawFn, values: st.SearchStrategy[Json]) -> tup
     document = draw(documents)
     edits: list[Edit] = []
     replaced: list[Path] = []
-    for place, value in [*places(document)]:
+    for place, value in [((), document), *places(document)]:
         if any(place[: len(gone)] == gone for gone in replaced):
             continue
-        if draw(st.integers(0, 3)) == 0:
+        if place and draw(st.integers(0, 3)) == 0:
             replaced.append(place)
             edits.append(Replace(place, draw(values)))
+        elif isinstance(value, Box) and value.brackets == "[]" and draw(st.integers(0, 3)) == 0:
+            replaced.append(place)
+            made = st.lists(st.sampled_from([*range(len(value.items)), {}]), max_size=4)
+            edits.append(Rebuild(place, tuple(draw(made))))
+        elif isinstance(value, Box) and value.brackets == "{}":
+            new = draw(st.sampled_from([None, "new", 'n"w']))
+            edits += [Insert((*place, new), draw(values))] if new and new not in _steps(value) else []
+            if not new and len(value.items) == len(_steps(value)) > 1:
+                removed = (*place, draw(st.sampled_from([*_steps(value)])))
+                replaced.append(removed)
+                edits.append(Remove(removed))
         elif isinstance(value, Box) and value.brackets == "[]":
             indexes = draw(st.lists(st.integers(0, len(value.items)), max_size=3))
             edits += [Insert((*place, index), draw(values)) for index in indexes]

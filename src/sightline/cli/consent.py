@@ -21,6 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.description = (
         "Say to which provider images, crops, pages and frames may be sent so that a model there looks at them."
         " It counts for exactly that provider. The provider that an agent itself asks needs no consent."
+        " With an image that the proxy has described goes the end of its conversation (includeContext)."
     )
     parser.add_argument("action", nargs="?", choices=("list", "yes", "no"), default="list")
     parser.add_argument("provider", nargs="?", metavar="PROVIDER", help="default: the one in the settings")
@@ -84,4 +85,5 @@ def _provider(settings: Settings, name: str) -> str | Refusal:
 
 
 def _sentence(provider: str, *, given: bool) -> str:
-    return f"{provider}: {(SENT if given else NOT_SENT).format(provider)}"
+    words = f"{SENT}, by the proxy with the end of their conversation (includeContext)" if given else NOT_SENT
+    return f"{provider}: {words.format(provider)}"

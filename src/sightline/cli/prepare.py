@@ -22,7 +22,9 @@ EXAMPLE = """  sightline prepare --wire openai_chat --explain < body.json > sent
 def arguments(parser: ArgumentParser) -> None:
     names = (*get_args(WireName), *get_args(ContentName))
     parser.add_argument("--wire", metavar="W", required=True, choices=names, help=f"of the body: {', '.join(names)}")
-    parser.add_argument("--model", metavar="M", help="that it goes to, where the body does not name it")
+    parser.add_argument(
+        "--model", metavar="M", help="that it goes to, if the body does not name it; Gemini's never does"
+    )
     parser.add_argument(
         "--upstream", metavar="NAME", help="a provider by its name or address; default: the wire's owner"
     )

@@ -43,6 +43,7 @@ def _figures(spent: Sequence[Spent]) -> dict[str, Json]:
         "output_tokens": sum(each.usage.output or 0 for each in spent),
         "cost_usd": sum(priced) if priced else None,
         "unpriced": sum(each.unpriced for each in spent),
+        "failed": sum(each.failed for each in spent),
     }
 
 
@@ -60,4 +61,5 @@ def _line(row: dict[str, Json]) -> str:
     cost = "price unknown" if row["cost_usd"] is None else f"${row['cost_usd']:.4f}"
     unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and row["cost_usd"] is not None else ""
     calls = "1 call" if row["calls"] == 1 else f"{row['calls']} calls"
-    return f"{calls}, {row['input_tokens']:,} tokens in, {row['output_tokens']:,} out, {cost}{unknown}"
+    failed = f" ({row['failed']} failed)" if row["failed"] else ""
+    return f"{calls}{failed}, {row['input_tokens']:,} tokens in, {row['output_tokens']:,} out, {cost}{unknown}"

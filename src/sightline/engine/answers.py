@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
+from sightline.engine.places import Place, places
 from sightline.model.facts import (
     Answer,
     Check,
+    Compare,
     Fetch,
     History,
     Keep,
@@ -32,9 +34,10 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene
 from sightline.model.upstream import Visitor
-from sightline.wire.chain import chain
+from sightline.sources.file import there
+from sightline.wire.chain import Chain, chain
 from sightline.wire.codec import Codec
-from sightline.wire.shape import Texts
+from sightline.wire.shape import Texts, at, items
 
 log = logging.getLogger("sightline")
 
@@ -53,12 +56,14 @@ class Reading:
 
 
 class Answers:
-    def __init__(self, record: Record, eyes: Eyes, looks: Looks, options: Options) -> None:
+    def __init__(self, record: Record, eyes: Eyes, looks: Looks, comparisons: Comparisons, options: Options) -> None:
         self._record = record
         self._eyes = eyes
         self._looks = looks
+        self._comparisons = comparisons
         self._patience = options.patience
         self._web = options.web
+        self._reach = options.reach
         self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
@@ -66,46 +71,59 @@ class Answers:
         answers: dict[Need, Answer] = {}
         flights: dict[Need, asyncio.Task[Answer]] = {}
         paths: list[Present] = []
-        for need in needs.needs:
+        known = _chain(reading) if any(isinstance(need, Look | Compare | Recall) for need in needs.needs) else None
+        said = items(_within(reading), reading.wire.items)
+        place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
+        for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
             elif isinstance(need, Present):
                 paths.append(need)
             elif isinstance(need, Recall):
-                answers[need] = await self._recalled(reading, visitor, rules)
+                answers[need] = await self._recalled(known, reading.scene, visitor, rules) if known else _TOO_DEEP
             else:
-                flights[need] = self._flight(need, visitor, rules)
+                stands = place(need.message) if isinstance(need, Look | Compare) else None
+                flights[need] = self._flight(need, stands, visitor, rules)
         if paths:  # of everything that was ever retired: one thread for all
-            answers |= await asyncio.to_thread(lambda: {need: _is_file(need.path) for need in paths})
+            answers |= await asyncio.to_thread(self._present, paths)
         if flights:
             # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
             patience = self._patience if any(isinstance(need, Look) for need in flights) else None
             await asyncio.wait(set(flights.values()), timeout=patience)
         for need, flight in flights.items():
-            answers[need] = flight.result() if flight.done() else PENDING
+            late = not flight.done()
+            if late and isinstance(need, Compare):
+                answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
+            else:
+                answers[need] = PENDING if late else flight.result()
         return answers
 
-    def _flight(self, need: Need, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
+    def _present(self, paths: Sequence[Present]) -> dict[Need, Answer]:
+        policy = self._reach()
+        return {need: there(need.path, policy) for need in paths}
+
+    def _flight(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
         """One task for one question, however many requests ask it at the same time."""
         key: Hashable = need
         if isinstance(need, Keep):
             key = (need, visitor.scope)
-        if isinstance(need, Look):  # an agent's side requests ask for other models, but for the same eyes
-            key = (need, visitor.scope, visitor.upstream.name, visitor.wire, rules.profile.sibling)
+        if place is not None:  # an agent's side requests ask for other models, but for the same eyes
+            eyes = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
+            key = (need, place.turn, place.now, visitor.scope, eyes)
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._flights[key] = asyncio.create_task(self._safely(need, visitor, rules))
+            flight = self._flights[key] = asyncio.create_task(self._safely(need, place, visitor, rules))
             flight.add_done_callback(lambda _: self._flights.pop(key, None))
         return flight
 
-    async def _safely(self, need: Need, visitor: Visitor, rules: Rules) -> Answer:
+    async def _safely(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> Answer:
         try:
-            return await self._answer(need, visitor, rules)
+            return await self._answer(need, place or Place(), visitor, rules)
         except Exception:
             log.exception("a need could not be answered: %s", type(need).__name__)
             return _BROKEN
 
-    async def _answer(self, need: Need, visitor: Visitor, rules: Rules) -> Answer:
+    async def _answer(self, need: Need, place: Place, visitor: Visitor, rules: Rules) -> Answer:
         answer: Answer
         match need:
             case Probe(image=image):
@@ -115,7 +133,9 @@ class Answers:
             case Refit():
                 answer = await self._eyes.refit(need)
             case Look():
-                answer = await self._looks.look(need, visitor, rules.profile)
+                answer = await self._looks.look(need, place, visitor, rules.profile)
+            case Compare():
+                answer = await self._comparisons.compare(need, place, visitor, rules.profile)
             case Keep(image=image):
                 answer = await self._looks.keep(image, visitor)
             case Fetch(link=link):
@@ -126,25 +146,32 @@ class Answers:
                 assert_never(need)
         return answer
 
-    async def _recalled(self, reading: Reading, visitor: Visitor, rules: Rules) -> History | Refusal:
+    async def _recalled(self, known: Chain, scene: Scene, visitor: Visitor, rules: Rules) -> History:
         """What is known of this conversation; and that it was here just now is known from now on."""
-        wire, scene = reading.wire, reading.scene
-        try:
-            known = chain(reading.tree, wire.head, wire.items, reading.texts, scene.sights)
-        except RecursionError:
-            return _TOO_DEEP
         ends = [end for end in scene.ends if end < len(known.names)]
         life = rules.profile.cache.seconds
-        met = await asyncio.to_thread(
-            self._record.visit, visitor.scope, known.head, known.names, ends, life, rules.paid
-        )
-        cold = frozenset(index for index, name in enumerate(known.names) if name in met)
+        # Each model has a cache of its own. The head is shared: where nothing but it is known, the model was changed.
+        names = [f"{name} {visitor.upstream.name}/{scene.model}" for name in known.names]
+        met = await asyncio.to_thread(self._record.visit, visitor.scope, known.head, names, ends, life, rules.paid)
+        cold = frozenset(index for index, name in enumerate(names) if name in met)
         return History(known.tokens, cold, known.head_tokens)
 
 
-def _is_file(path: str) -> bool:
-    """Only whole paths: where a client works, nobody here knows."""
+def _chain(reading: Reading) -> Chain | None:
+    """The names of a conversation; None: it is nested too deep to have any."""
+    wire = reading.wire
     try:
-        return os.path.isabs(path) and os.path.isfile(path)  # noqa: PTH113, PTH117
-    except ValueError:
-        return False
+        return chain(_within(reading), wire.head, wire.items, reading.texts, reading.scene.sights)
+    except RecursionError:
+        return None
+
+
+def _within(reading: Reading) -> Json:
+    """The conversation itself, also where a request to count stands around it."""
+    place = next((sight.place for sight in reading.scene.sights), ())
+    return at(reading.tree, *place[: place.index(reading.wire.items)] if reading.wire.items in place else ())
+
+
+def _newest_first(need: Need) -> int:
+    """Where not all can be looked at, the newest are."""
+    return -need.message if isinstance(need, Look) else 0

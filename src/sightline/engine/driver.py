@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sightline.engine.answers import Answers, Reading
+from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes
 from sightline.engine.looks import Looks
 from sightline.engine.options import Options, SeersOf
@@ -84,7 +85,8 @@ class Engine:
         self._record = record
         self._options = options
         eyes = Eyes(workers)
-        self._answers = Answers(record, eyes, Looks(record, seers, options, eyes), options)
+        looks = Looks(record, seers, options, eyes)
+        self._answers = Answers(record, eyes, looks, Comparisons(record, seers, options, eyes, looks), options)
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
         self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
@@ -106,6 +108,8 @@ class Engine:
             profile=self._profile(visitor, reading.scene.model),
             mode=self._options.mode,
             max_images=self._options.max_images,
+            max_batch=self._options.max_batch,
+            joint_turns=self._options.joint_turns,
             paid=paid,
             retention=self._options.retention,
             poison=self._poisoned(reading.scene, visitor),

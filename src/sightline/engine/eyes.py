@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sightline.engine.shelf import Shelf
@@ -12,6 +13,7 @@ from sightline.model.source import Inline
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.headers import animated
 from sightline.pixels.probe import probe
+from sightline.pixels.similar import similarity
 from sightline.pixels.worker import Workers
 from sightline.sources.inline import decode, decoded_size, head
 
@@ -48,6 +50,12 @@ class Eyes:
         made = data if isinstance(data, Refusal) else await self._fit(data, need.target)
         weight = len(made.data) if isinstance(made, Image) else 1
         return made if _passes(made) else self._refitted.put(key, made, weight)
+
+    async def likeness(self, images: Sequence[Image]) -> list[list[float]]:
+        """How alike each two look; where that cannot be said, not at all."""
+        found = [await self._workers.run("hash", image.data) for image in images]
+        hashes = [None if isinstance(each, Refusal) else int(each.facts["hash"], 16) for each in found]
+        return [[0.0 if a is None or b is None else similarity(a, b) for b in hashes] for a in hashes]
 
     async def fitting(self, image: Image, goal: Target) -> Image | Refusal:
         """An image for somebody with limits of their own, upright: not everybody reads what a header says of it."""

@@ -1,28 +1,40 @@
-"""Answers in words: an image is looked at once, and what was said of it is remembered."""
+"""Answers in words: what was said at a place is said there again, and an image is looked at no more than needed.
+
+A description that was made without the conversation is good for every place and is shared. One that was made with it
+is for the turn that it was made in. Either is kept at its place with the first word that is said there.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import TypeVar
 
+from sightline.engine import flights
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.options import Options, SeersOf
+from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
+from sightline.model.entry import Entry
 from sightline.model.facts import Description, Kept, Look
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
+from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.fit import target
+from sightline.seers.prompt import with_context
 from sightline.sources.inline import decode
 
+T = TypeVar("T")
 _AT_ONCE = 4
 _DIGESTS = 4096
-_FAILURE_SECONDS = 120.0  # clients repeat a failed request dozens of times: a repeat must not look again
+_TURNS = 256
 
 PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
 _NOT_HERE = Refusal(
@@ -37,6 +49,16 @@ _NOBODY = Refusal(
     "the user can start a vision model on this machine (for example `ollama pull qwen3-vl`), or name one with "
     "`sightline config set provider` and `sightline config set modelId`",
 )
+_NOT_NEWEST = Refusal(
+    "unavailable",
+    "only the newest images of a request are described and it is not among them",
+    "`sightline config set maxImagesPerTurn` raises their number",
+)
+_TOO_MANY = Refusal(
+    "unavailable",
+    "as many images as one turn allows were described already",
+    "another message has it looked at, or `sightline config set maxImagesPerTurn` raises their number",
+)
 
 _NOT_KEPT = "(The image itself could not be kept: nothing is to be found under its sha256.)"
 
@@ -49,21 +71,42 @@ class Looks:
         self._eyes = eyes
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
         self._kept: Shelf[str] = Shelf(_DIGESTS)
-        self._failed: dict[tuple[str, ...], tuple[float, Refusal]] = {}
-        self._busy = asyncio.Semaphore(_AT_ONCE)
+        self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
+        self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
+        self._flights: dict[Hashable, asyncio.Task[Description | Refusal]] = {}
+        self.busy = asyncio.Semaphore(_AT_ONCE)
 
-    async def look(self, need: Look, visitor: Visitor, profile: Profile) -> Description | Refusal:
+    async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
             return _NOT_HERE
+        digest = self.digest(need.image)
+        if isinstance(digest, Refusal):
+            return digest
+        if isinstance(said := self.told(visitor, place.turn, digest), Description):
+            return said
         seers = await self._seers(visitor, profile)
-        if known := self._remembered(seers, self._digests.get(need.image.key), visitor):
-            return known
-        image = self._opened(need.image)
+        if known := self._remembered(seers, digest, visitor):
+            return known if need.remembered_only else await self._described(visitor, place, known)
+        if isinstance(held := self.told(visitor, place.now, digest), Refusal):
+            return held
+        return PENDING if need.remembered_only else await self._looked(need, need.image, seers, place, visitor)
+
+    async def _looked(
+        self, need: Look, inline: Inline, seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
+    ) -> Description | Refusal:
+        image, asked = self.opened(inline), names_of(seers)
         if isinstance(image, Refusal):
             return image
-        if known := self._remembered(seers, image.sha256, visitor):
-            return known
-        return PENDING if need.remembered_only else await self._asked(seers, image, visitor)
+        if asked and (no := self._too_many(need, place, visitor, image.sha256)):
+            await self.skip(visitor, no, image.sha256)
+            await self._held(visitor, place, image.sha256, no)
+            return no
+        made = await self._once(seers, image, place, visitor)
+        if isinstance(made, Description):
+            return await self._described(visitor, place, made, during=place.now)
+        # That nobody may be asked can change at any moment.
+        stands = await self._held(visitor, place, image.sha256, made, during=place.now) if asked else made
+        return stands if isinstance(stands, Refusal) else await self._described(visitor, place, stands)
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
@@ -72,7 +115,7 @@ class Looks:
         if isinstance(seen, Refusal):
             return seen
         if digest is None or (visitor.scope, digest) not in self._kept:
-            image = self._opened(inline)
+            image = self.opened(inline)
             if isinstance(image, Refusal):
                 return image
             digest = image.sha256
@@ -81,7 +124,14 @@ class Looks:
             self._kept.put((visitor.scope, digest), digest)
         return Kept(digest, seen)
 
-    def _opened(self, inline: Inline) -> Image | Refusal:
+    def digest(self, inline: Inline) -> str | Refusal:
+        """The sha256 of an image, decoded only if it has not been here lately."""
+        if known := self._digests.get(inline.key):
+            return known
+        image = self.opened(inline)
+        return image if isinstance(image, Refusal) else image.sha256
+
+    def opened(self, inline: Inline) -> Image | Refusal:
         seen = probed(inline)
         if isinstance(seen, Refusal):
             return seen
@@ -91,38 +141,127 @@ class Looks:
         digest = self._digests.put(inline.key, sha256(data).hexdigest())
         return Image(digest, seen.mime, seen.size, data, seen.turned)
 
-    def _remembered(self, seers: Sequence[Seer | Refusal], digest: str | None, visitor: Visitor) -> Description | None:
-        if digest is None:
+    def told(self, visitor: Visitor, turn: str, *images: str) -> Said | None:
+        """What was said of these at a place, or why nothing could be."""
+        if not turn:
             return None
-        names = [seer.name for seer in seers if not isinstance(seer, Refusal)]
-        found = (self._record.description(visitor.scope, digest, name, self._options.prompt) for name in names)
+        key = visitor.scope, turn, tuple(sorted(images))
+        found = self._record.told(*key) or self._untaken.get(key)
+        return read(found) if found else None
+
+    async def tell(self, visitor: Visitor, telling: Telling) -> Said:
+        """Words for their place; what stands there then, which may be another's."""
+        if not telling.turn:
+            return read(telling)
+        key = visitor.scope, telling.turn, telling.images
+        stands = await asyncio.to_thread(self._record.tell, visitor.scope, telling)
+        if self._record.told(*key) is None:
+            self._untaken.put(key, stands)
+        return read(stands)
+
+    async def _described(self, visitor: Visitor, place: Place, said: Description, during: str = "") -> Description:
+        stands = await self.tell(visitor, Telling(place.turn, (said.sha256,), written(said), during=during))
+        return stands if isinstance(stands, Description) else said
+
+    async def _held(
+        self, visitor: Visitor, place: Place, digest: str, why: Refusal, during: str = ""
+    ) -> Description | Refusal:
+        """A failure, for as long as the turn lasts in which it came: clients repeat a request dozens of times.
+
+        Where the user has had it described meanwhile, that counts.
+        """
+        stands = await self.tell(visitor, Telling(place.now, (digest,), written(why), failed=True, during=during))
+        return stands if isinstance(stands, Description) else why
+
+    def _remembered(self, seers: Sequence[Seer | Refusal], digest: str, visitor: Visitor) -> Description | None:
+        """What anybody who may look has said of it without a conversation."""
+        found = (
+            self._record.description(visitor.scope, digest, name, self._options.prompt) for name in names_of(seers)
+        )
         return next((each for each in found if each is not None), None)
 
-    async def _asked(self, seers: Sequence[Seer | Refusal], image: Image, visitor: Visitor) -> Description | Refusal:
-        now = asyncio.get_running_loop().time
-        asked = tuple(seer.name for seer in seers if not isinstance(seer, Refusal))
-        key = (visitor.scope, image.sha256, *asked)
-        self._failed = {each: failure for each, failure in self._failed.items() if failure[0] > now()}
-        if key in self._failed:
-            return self._failed[key][1]
+    def _too_many(self, need: Look, place: Place, visitor: Visitor, digest: str) -> Refusal | None:
+        """Why a turn has no look left for it; if it has one, this is it."""
+        if need.beyond:
+            return _NOT_NEWEST
+        if not self._options.max_images or not place.now:
+            return None
+        key = visitor.scope, place.now
+        begun = self._turns.get(key)
+        if begun is None:
+            begun = self._turns.put(key, set(self._record.looked(*key)))
+        if digest not in begun and len(begun) >= self._options.max_images:
+            return _TOO_MANY
+        begun.add(digest)
+        return None
+
+    async def skip(self, visitor: Visitor, why: Refusal, *images: str) -> None:
+        """That nobody was asked, for people who wonder."""
+        entry = Entry("vision_proxy.skip", images, about={"reason": str(why)})
+        await asyncio.to_thread(self._record.note, visitor.scope, entry)
+
+    async def _once(
+        self, seers: Sequence[Seer | Refusal], image: Image, place: Place, visitor: Visitor
+    ) -> Description | Refusal:
+        """One look for all who want the same: without a conversation, wherever the image stands.
+
+        With one, wherever the same words brought it moments ago: an agent asks for a title and for what is to be
+        remembered beside the turn itself, each time under another head.
+        """
+        said = place.said() if self._options.context and place.is_new else ()
+        words = f"{place.before()}\n{place.asked()}" if self._options.context else ""
+        key = (visitor.scope, image.sha256, names_of(seers), words)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = asyncio.ensure_future(self._asked(seers, image, words, said, visitor))
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+        return await asyncio.shield(flight)
+
+    async def _asked(
+        self, seers: Sequence[Seer | Refusal], image: Image, words: str, said: Sequence[str], visitor: Visitor
+    ) -> Description | Refusal:
         # Bytes are stored before a reference to them is emitted.
         kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
-        failure = _NOBODY
-        for seer in seers:
-            outcome = seer if isinstance(seer, Refusal) else await self._one(seer, image)
-            if isinstance(outcome, Description):
-                outcome = outcome if kept else replace(outcome, text=f"{outcome.text}\n\n{_NOT_KEPT}")
-                await asyncio.to_thread(self._record.keep_description, visitor.scope, outcome, self._options.prompt)
-                return outcome
-            failure = outcome
-        if asked:  # that nobody may be asked can change at any moment
-            self._failed[key] = now() + _FAILURE_SECONDS, failure
-        return failure
+        name = flights.named("describe", image.sha256, [*names_of(seers)], self._options.prompt, words)
 
-    async def _one(self, seer: Seer, image: Image) -> Description | Refusal:
+        async def look() -> Description | Refusal:
+            return await first(seers, lambda seer: self._one(seer, image, said))
+
+        made = await flights.once(self._record, visitor.scope, name, look, _shared, since=0.0)
+        if isinstance(made, str):  # the same look was under way in another process
+            shared = read(Telling("", (image.sha256,), json.loads(made)))
+            assert isinstance(shared, Description), "that is what was shared"
+            return shared
+        if isinstance(made, Description):
+            made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
+            if not said:
+                await asyncio.to_thread(self._record.keep_description, visitor.scope, made, self._options.prompt)
+        return made
+
+    async def _one(self, seer: Seer, image: Image, said: Sequence[str]) -> Description | Refusal:
         sent = await self._eyes.fitting(image, target(seer.limits))
         if isinstance(sent, Refusal):
             return sent
-        async with self._busy:
-            words = await seer.look(sent, self._options.instructions, self._options.question)
+        async with self.busy:
+            words = await seer.look(sent, self._options.instructions, with_context(self._options.question, said))
         return words if isinstance(words, Refusal) else Description(image.sha256, image.size, words, seer.name)
+
+
+def _shared(made: Description | Refusal) -> str | None:
+    return None if isinstance(made, Refusal) else json.dumps(written(made))
+
+
+def names_of(seers: Sequence[Seer | Refusal]) -> tuple[str, ...]:
+    """Of those who can be asked."""
+    return tuple(seer.name for seer in seers if not isinstance(seer, Refusal))
+
+
+async def first(seers: Sequence[Seer | Refusal], look: Callable[[Seer], Awaitable[T | Refusal]]) -> T | Refusal:
+    """What the first who can says; else why the last could not."""
+    failure = _NOBODY
+    for seer in seers:
+        outcome = seer if isinstance(seer, Refusal) else await look(seer)
+        if not isinstance(outcome, Refusal):
+            return outcome
+        failure = outcome
+    return failure

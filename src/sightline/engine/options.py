@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from sightline.model.asking import Usage
 from sightline.model.ports import Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode, Retention
 from sightline.model.upstream import Visitor
 from sightline.profiles.lookup import Override
+from sightline.sources.file import Policy
 from sightline.sources.web import Grant
 
 _WEB = Grant()
+_NOWHERE = Policy(())
+
+Price = Callable[[str, Usage], float | None]
+"""What a seer, by its name, asks for so much."""
 
 SeersOf = Callable[[Visitor, Profile], Awaitable[Sequence[Seer | Refusal]]]
 """Who may look for a visitor, best first; a refusal among them says why somebody cannot be asked."""
@@ -27,9 +33,15 @@ class Options:
     question: str  # … and asked
     prompt: str  # the name of both in the record
     mode: Mode = "fallback"
-    max_images: int = 20
+    max_images: int = 20  # looked at in one turn; 0: no limit
+    context: bool = False  # whoever looks at a new image is told what was said before
+    max_batch: int = 1  # images of a turn that are looked at together as well; 1: none are
+    alike: float = 0.8  # how much two of them have to be alike for that to be said
+    joint_turns: bool = False  # what was said of them together goes with its turn
+    price: Price = lambda seer, usage: None  # in dollars, where somebody knows it
     retention: Retention = Retention()  # noqa: RUF009
     overrides: Sequence[Override] = ()  # what the user says of models
     hoist: bool = False  # no image stays in a tool's result, unless an upstream says otherwise
     web: Grant = _WEB  # how addresses are opened for models that cannot be given them
+    reach: Callable[[], Policy] = lambda: _NOWHERE  # the folders in which a file may be looked for
     patience: float = 45.0  # seconds for all the descriptions of one request

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sightline.grounding.formats import FORMATS, Format
 from sightline.grounding.readers import Mark
@@ -22,8 +21,7 @@ Flag = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """What an answer points at."""
 
     image: int | None  # which of the images, from 0
@@ -96,7 +94,9 @@ def _words(before: str) -> str:
 
 
 def _tidy(label: str) -> str:
-    whole = " ".join(label.encode("utf-8", "replace").decode().split())
+    if not label.isascii():
+        label = label.encode("utf-8", "replace").decode()
+    whole = " ".join(label.split())
     return whole if len(whole) <= _LONGEST else "…" + whole[1 - _LONGEST :]
 
 
@@ -105,22 +105,35 @@ def _found(form: Format, mark: Mark, label: str, image: int | None, seen: Sequen
         return Found(None, label, mark.values, None, "no_image")
     size = seen[image - 1]
     values = mark.values if form.order == "xy" else _swapped(mark.values)
-    sides = (size.width, size.height) * (len(values) // 2)
-    scales = sides if form.scale is None else (form.scale,) * len(values)
-    flag = _fit(form, [value / scale for value, scale in zip(values, scales, strict=True)])
+    flag = _fit(form, values, size)
     if flag == "misfit":
         return Found(image - 1, label, mark.values, None, flag)
-    at = tuple([value * side / scale for value, side, scale in zip(values, sides, scales, strict=True)])
-    return Found(image - 1, label, mark.values, at, flag)
+    return Found(image - 1, label, mark.values, _placed(values, form.scale, size), flag)
 
 
 def _swapped(values: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(values[at ^ 1] for at in range(len(values)))
+    return tuple([values[at ^ 1] for at in range(len(values))])
 
 
-def _fit(form: Format, parts: list[float]) -> Flag:
-    """Do these parts of a side lie within it?"""
-    low, high = min(parts), max(parts)
+def _placed(values: tuple[float, ...], scale: float | None, size: Size) -> tuple[float, ...]:
+    """In pixels."""
+    if scale is None:
+        return values
+    wide, high = size.width, size.height
+    if len(values) == 2:
+        return values[0] * wide / scale, values[1] * high / scale
+    x1, y1, x2, y2 = values
+    return x1 * wide / scale, y1 * high / scale, x2 * wide / scale, y2 * high / scale
+
+
+def _fit(form: Format, values: tuple[float, ...], size: Size) -> Flag:
+    """Do all of them lie within the image?"""
+    if form.scale is not None:
+        low, high = min(values) / form.scale, max(values) / form.scale
+    else:
+        xs, ys = values[0::2], values[1::2]
+        low = min(min(xs) / size.width, min(ys) / size.height)
+        high = max(max(xs) / size.width, max(ys) / size.height)
     top = form.top / form.scale if form.top and form.scale else 1
     if low < -form.slack or high > top + form.slack:
         return "misfit"
@@ -130,10 +143,10 @@ def _fit(form: Format, parts: list[float]) -> Flag:
 def _doubted(found: list[Found], form: Format, seen: Sequence[Size]) -> list[Found]:
     """One value that does not fit makes the others doubtful; an answer in fractions of one fits nowhere else."""
     if form.whole and found and _in_fractions(found) and max(size.edge for size in seen) > 1:
-        return [replace(each, at=None, flag=each.flag or "misfit") for each in found]
+        return [each._replace(at=None, flag=each.flag or "misfit") for each in found]
     if not any(each.flag == "misfit" for each in found):
         return found
-    return [replace(each, flag="doubtful") if each.flag in ("", "clamped") else each for each in found]
+    return [each._replace(flag="doubtful") if each.flag in ("", "clamped") else each for each in found]
 
 
 def _in_fractions(found: Sequence[Found]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 
@@ -21,22 +21,26 @@ class Mark(NamedTuple):
 Reader = Callable[[str], Iterator[Mark]]
 
 _N = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_STRING = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+_STRING = r"""(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*')"""
 _numbers = re.compile(_N).findall
+_BRACKETS = str.maketrans("[]()", "    ")
 
 
-def _groups(numbers: Sequence[str], size: int = 4) -> list[tuple[float, ...]]:
+def _groups(written: str, size: int = 4) -> list[tuple[float, ...]]:
     """Points where there are only two numbers, else boxes; nothing where they do not come out even."""
-    size = 2 if len(numbers) == 2 else size
-    if not numbers or len(numbers) % size:
-        return []
-    values = [float(number) for number in numbers]
-    return [tuple(values[at : at + size]) for at in range(0, len(values), size)]
+    try:
+        values = tuple(map(float, written.translate(_BRACKETS).split(",")))
+    except ValueError:  # not numbers with commas between them, as nearly all are
+        values = tuple(map(float, _numbers(written)))
+    count = len(values)
+    if count in (2, size):
+        return [values]
+    return [values[at : at + size] for at in range(0, count, size)] if count % size == 0 else []
 
 
 # [x1, y1, x2, y2] among words, and [x, y] or (x, y) where a family writes points so.
-_box = re.compile(rf"\[\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*\]")
-_point = re.compile(rf"[\[(]\s*({_N})\s*,\s*({_N})\s*[\])]")
+_box = re.compile(rf"\[\s*+({_N})\s*,\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*\]")
+_point = re.compile(rf"[\[(]\s*+({_N})\s*,\s*({_N})\s*[\])]")
 
 
 def inline(text: str) -> Iterator[Mark]:
@@ -51,25 +55,39 @@ def inline_points(text: str) -> Iterator[Mark]:
 
 # "bbox_2d": [x1, y1, x2, y2], "label": "…" and its cousins. Read from the key on and not as a JSON document, so that
 # an answer that was cut off, or stands among words, loses nothing but its last box.
-_BOXES = "bbox_2d|box_2d|bounding_box|bbox|box"
-_POINTS = "point_2d|point|coordinate"
-_keyed = re.compile(rf"""["'`]?\b(?:(?P<box>{_BOXES})|{_POINTS})["'`]?\s*[:=]\s*(?P<values>\[[\[\]\s0-9.,+-]*\])""")
+_KEYS = "bbox_2d|box_2d|bounding_box|bbox|box|point_2d|point|coordinate"
+# The first letter alone is looked for: far sooner found than words that may begin anywhere.
+_keyed = re.compile(
+    r"[bpc](?<!\w[bpc])(?:(?P<box>(?<=b)(?:box_2d|ox_2d|ounding_box|box|ox))|(?<=p)oint(?:_2d)?|(?<=c)oordinate)"
+    r"""["'`]?\s*[:=]\s*(?P<values>\[[\[\]\s0-9.,+-]*\])"""
+)
 _more = re.compile(
-    rf"""(?:\s*,\s*(?!["'](?:{_BOXES}|{_POINTS})["']){_STRING}\s*:\s*(?:{_STRING}|\[[^\[\]{{}}"]*\]|[^\s"'{{}}\[\],]+))*"""
+    rf"""(?:\s*,\s*(?!["'](?:{_KEYS})["']){_STRING}\s*:\s*(?:{_STRING}|\[[^\[\]{{}}"]*\]|[^\s"'{{}}\[\],]+))*"""
 )
 _label = re.compile(rf"""["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})""")
+
+
+# Nearly always the label comes next and ends its object: then that is all there is to look for.
+_next = re.compile(rf"""\s*,\s*["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})(?=\s*\}})""")
+_QUOTES = ('"', "'", "`")
 
 
 def keyed(text: str) -> Iterator[Mark]:
     end = 0
     for found in _keyed.finditer(text):
-        pairs = _more.match(text, found.end())
-        after = pairs.end() if pairs else found.end()
-        start, label = found.start(), _label.search(text, found.end(), after)
+        start, after = found.span()
+        start -= text[start - 1 : start] in _QUOTES
+        label = _next.match(text, after)
+        if label is None:
+            pairs = _more.match(text, after)
+            label = _label.search(text, after, pairs.end()) if pairs else None
+            after = pairs.end() if pairs else after
+        else:
+            after = label.end()
         if label is None and (before := _last_label(text, end, start)) and not _between(text, before.end(), start):
             start, label = before.start(), before
         size = 4 if found["box"] else 2
-        for values in _groups(_numbers(found["values"]), size):
+        for values in _groups(found["values"], size):
             yield Mark(start, after, values, _unquoted(label["label"]) if label else "")
         end = after
 
@@ -94,14 +112,17 @@ def _unquoted(string: str) -> str:
 
 # {"x_min": 0.1, "y_min": …}, {"x": 0.5, "y": 0.5}
 _object = re.compile(r"\{[^{}]*\}")
-_side = re.compile(rf"""["'](x_min|y_min|x_max|y_max|x|y)["']\s*:\s*({_N})""")
+_side = re.compile(rf"""["']([xy](?:_m(?:in|ax))?)["']\s*:\s*({_N})""")
 _CORNERS = ("x_min", "y_min", "x_max", "y_max")
+_PLACES = [(names, frozenset(names)) for names in (_CORNERS, ("x", "y"))]
 
 
 def named(text: str) -> Iterator[Mark]:
+    if not _side.search(text):
+        return
     for found in _object.finditer(text):
         sides = {name: float(number) for name, number in _side.findall(found[0])}
-        names = next((each for each in (_CORNERS, ("x", "y")) if sides.keys() >= set(each)), None)
+        names = next((names for names, each in _PLACES if sides.keys() >= each), None)
         if names:
             label = _label.search(text, *found.span())
             values = tuple(sides[name] for name in names)
@@ -123,7 +144,7 @@ def tagged(text: str) -> Iterator[Mark]:
     for found in _tagged.finditer(text):
         written = found["values"]
         whole = written if found["end"] else written[: written.rfind("]") + 1]  # cut off: the last box is not all there
-        for values in _groups(_numbers(whole)):
+        for values in _groups(whole):
             yield Mark(*found.span(), values, found["label"])
 
 
@@ -143,7 +164,7 @@ def acted(text: str) -> Iterator[Mark]:
         if found["key"] is None:
             yield Mark(*found.span(), (float(found["x"]), float(found["y"])))
             continue
-        for values in _groups(_numbers(found["values"])):
+        for values in _groups(found["values"]):
             act = _act.search(text, max(0, found.start() - _LONGEST_ACT), found.start())
             yield Mark(*found.span(), values, act[0] if act else found["key"])
 
@@ -155,6 +176,10 @@ _pointed = re.compile(
 )
 _attribute = re.compile(r"(\w+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _number = re.compile(rf"\s*{_N}\s*").fullmatch
+
+
+_separated = re.compile(r"[;:,\t]").split
+_plain = re.compile(r"(?: *+[0-9]++(?:\.[0-9]*+)?(?= |\Z))* *").fullmatch
 
 
 def pointed(text: str) -> Iterator[Mark]:
@@ -175,8 +200,9 @@ def _in_attributes(attributes: dict[str, str]) -> Iterator[tuple[None, tuple[flo
 def _in_coords(coords: str) -> Iterator[tuple[int | None, tuple[float, ...]]]:
     """Groups of an image's number and then, for each point, its own number, x and y: of any length of digits, since
     what stands at an edge is not always padded with zeros."""
-    for group in re.split(r"[;:,\t]", coords):
-        numbers = [float(each) for each in group.split() if _number(each)]
+    for group in _separated(coords):
+        written = group.split()
+        numbers = [float(each) for each in (written if _plain(group) else filter(_number, written))]
         image = None if len(numbers) % 3 == 0 else int(min(numbers[0], 1e6))
         points = numbers if image is None else numbers[1:]
         for at in range(0, len(points) - 2, 3):
@@ -189,7 +215,7 @@ _located = re.compile(r"(?:<loc_[0-9]+>)+")
 
 def located(text: str) -> Iterator[Mark]:
     for found in _located.finditer(text):
-        boxes = _groups(_numbers(found[0]))
+        boxes = _groups(",".join(found[0][5:-1].split("><loc_")))
         if len(boxes) == 2 and boxes[1][0] > boxes[1][2]:  # the third corner is right of the fourth
             values = boxes[0] + boxes[1]
             xs, ys = values[0::2], values[1::2]
@@ -204,7 +230,7 @@ _binned = re.compile(r"(?P<values>(?:<loc[0-9]{4}>){4})(?:<seg[0-9]{3}>)*(?P<lab
 
 def binned(text: str) -> Iterator[Mark]:
     for found in _binned.finditer(text):
-        values = tuple(float(number) for number in _numbers(found["values"]))
+        values = tuple(map(float, found["values"][4:-1].split("><loc")))
         yield Mark(*found.span(), values, found["label"])
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from sightline.grounding.parse import parse
 from sightline.grounding.place import Placed, boxes_block, shown, to_original
 from sightline.model.asking import Usage
-from sightline.model.fence import fenced, one_line, rows
+from sightline.model.fence import fenced, one_line
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
-
-_INDENT = 17  # under the first entry of `dimensions`
+from sightline.passes.words import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,7 @@ def fence(images: Sequence[Seen], text: str, form: str, seer: str, *, generic: b
     sent = ",".join(str(each.sent) for each in images) if any(each.sent != each.region for each in images) else ""
     last = {"grounding_format": form, "seer": seer, "sent": sent}
     if len(images) > 1:
-        listed = {"dimensions": rows(map(_dimensions, images), _INDENT)}
-        return fenced("joint_description", {"images": str(len(images)), "dimensions": "", **last}, text, listed)
+        return together([_dimensions(each) for each in images], last, text)
     (one,) = images
     attributes = {
         "image": one.id,

@@ -15,7 +15,7 @@ from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.seers.registry import LOCAL, NO_LOCAL, Named
+from sightline.seers.registry import LOCAL, NO_LOCAL, Named, elsewhere
 from sightline.settings import Settings
 
 _KEPT = 8  # for as many different settings
@@ -69,7 +69,8 @@ def named(settings: Settings, found: Directory, model: str) -> Named | Refusal |
         return replace(there, wire=own.wire) if isinstance(there, Named) else there
     if provider not in found.named:
         known = ", ".join(sorted(found.named))
-        return Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
+        no = Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
+        return elsewhere(provider, name) or no
     return seer_at(settings, found.named[provider], name)
 
 

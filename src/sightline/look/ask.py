@@ -5,6 +5,7 @@ Checked in this order, so that the same call gets the same no everywhere: argume
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, cast
 
+from sightline.engine import flights
 from sightline.look import ask_schema
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Prefix, Unanswered
 from sightline.look.ask_model import Chosen, chosen
@@ -155,7 +157,7 @@ def vision_analyze(
 ) -> Envelope | Unanswered:
     settings = door.settings or load()
     how = settings.values["visionFit"] if fit is None else fit
-    schema = _schema(format)
+    schema = _schema(door, format)
     call = _call(door, settings, "vision_analyze", prompt, model)
     if isinstance(call, Unanswered):
         return call
@@ -207,12 +209,13 @@ def _call(door: Door, settings: Settings, tool: str, prompt: object, model: obje
     return _Call(door, settings, tool, prompt, model)
 
 
-def _schema(given: object) -> dict[str, Json] | Unanswered | None:
+def _schema(door: Door, given: object) -> dict[str, Json] | Unanswered | None:
     match given:
         case None:
             return None
         case {"type": "json_schema", "schema": {"type": "object"} as schema, **rest} if not rest:
-            return cast("dict[str, Json]", schema) if _is_json(schema) else _no_schema("it is no JSON")
+            fault = ask_schema.unusable(door.workers, schema) if _is_json(schema) else "it is no JSON"
+            return _no_schema(fault) if fault else cast("dict[str, Json]", schema)
         case {"type": "json_schema", "schema": dict()}:
             return _no_schema("the type of its top level is not object")
         case _:
@@ -249,13 +252,28 @@ class _Asking:
     def __init__(self, call: _Call, who: Chosen, seer: Seer, sent: _Sent) -> None:
         self.call, self.who, self.seer, self.sent = call, who, seer, sent
         self.usage = Usage()
-        self.began = time.monotonic()
+        self.began, self.since = time.monotonic(), time.time()
 
     def run(self) -> Envelope | Unanswered:
         if (kept := self._remembered()) is not None:
             envelope = self._sealed(kept, cached=True)
             self._note(envelope)
             return envelope
+        outcome = wait(self._shared()) if self._remembers else self._made()
+        result = self._sealed(outcome, cached=True) if isinstance(outcome, str) else self._result(outcome)
+        self._note(result)
+        return result
+
+    async def _shared(self) -> Answer | Unanswered | str:
+        """Also what another process was told meanwhile: where answers are remembered, that is one."""
+        door, name = self.call.door, flights.named(self._key, self.sent.sha256, self.seer.name)
+        return await flights.once(door.record, door.scope, name, self._aside, _words, self.since)
+
+    async def _aside(self) -> Answer | Unanswered:
+        return await asyncio.to_thread(self._made)
+
+    def _made(self) -> Answer | Unanswered:
+        """An answer that can be used, asked for again where the first one cannot."""
         outcome = self._asked(self.call.prompt)
         fault = "" if isinstance(outcome, Unanswered) else self._fault(outcome.text)
         if isinstance(outcome, Answer) and fault:
@@ -263,11 +281,12 @@ class _Asking:
             outcome = self._asked(again)
             if isinstance(outcome, Answer) and (fault := self._fault(outcome.text)):
                 outcome = Unanswered("RESPONSE_NOT_JSON", f"{self.who.shown} was asked twice: {fault}")
-        result = outcome if isinstance(outcome, Unanswered) else self._sealed(outcome.text)
         if isinstance(outcome, Answer):
             self._remember(outcome.text)
-        self._note(result)
-        return result
+        return outcome
+
+    def _result(self, outcome: Answer | Unanswered) -> Envelope | Unanswered:
+        return outcome if isinstance(outcome, Unanswered) else self._sealed(outcome.text)
 
     def _asked(self, words: str) -> Answer | Unanswered:
         question = Question(words, self.sent.images, _INSTRUCTIONS, self.sent.documents, self.call.schema)
@@ -308,11 +327,15 @@ class _Asking:
             usage,
             0.0 if cached else cost(self.who.upstream, named.model, usage),
             parsed,
-            tuple(ask_schema.errors(parsed, schema)) if parsed is not None else (),
+            tuple(ask_schema.errors(self.call.door.workers, parsed, schema)) if parsed is not None else (),
             cached,
             self.sent.fitted,
             self.call.most,
         )
+
+    @property
+    def _remembers(self) -> bool:
+        return bool(self.call.settings.values["visionCache"])
 
     @property
     def _key(self) -> str:
@@ -321,14 +344,14 @@ class _Asking:
 
     def _remembered(self) -> str | None:
         """An answer is remembered like a description: with its image it is forgotten."""
-        if not self.call.settings.values["visionCache"]:
+        if not self._remembers:
             return None
         door = self.call.door
         kept = door.record.description(door.scope, self.sent.sha256, self.seer.name, self._key)
         return kept.text if kept else None
 
     def _remember(self, text: str) -> None:
-        if self.call.settings.values["visionCache"]:
+        if self._remembers:
             size = self.sent.images[0].size if self.sent.images else _NO_SIZE
             said = Description(self.sent.sha256, size, text, self.seer.name)
             self.call.door.record.keep_description(self.call.door.scope, said, self._key)
@@ -338,7 +361,6 @@ class _Asking:
             "tool": self.call.tool,
             "question": self.call.prompt,
             "crop_form": "none",
-            "error": result.prefix if isinstance(result, Unanswered) else None,
         }
         hit = isinstance(result, Envelope) and result.cached
         entry = Entry(
@@ -350,5 +372,10 @@ class _Asking:
             hit,
             round((time.monotonic() - self.began) * 1000),
             about,
+            result.prefix if isinstance(result, Unanswered) else "",
         )
         self.call.door.record.note(self.call.door.scope, entry)
+
+
+def _words(outcome: Answer | Unanswered) -> str | None:
+    return outcome.text if isinstance(outcome, Answer) else None

@@ -17,7 +17,7 @@ from sightline.model.ports import Http, Record, Reply, Seer
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.seers.loopback import found
-from sightline.seers.registry import Named, Registry
+from sightline.seers.registry import Named, Registry, elsewhere
 from sightline.settings import Settings
 
 _NOBODY = Unanswered(
@@ -100,6 +100,8 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
 def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
     """A name without a provider is nobody's: several serve models of one name, and one of them gets the file."""
     provider, _, name = model.partition("/")
+    if provider not in reached and (other := elsewhere(provider, name)):
+        return other
     if not name or provider not in reached:
         known = ", ".join(sorted(reached))
         return Unanswered(

@@ -1,33 +1,28 @@
 """JSON answers: taken out of what a model wrote around them, and held against the schema that was asked for.
 
-The commonest words of JSON Schema are checked. `pattern`, `format`, `$ref` and the conditional ones are not: what they
-ask of an answer is left to whoever wrote them.
+The schema is a caller's: it is compiled and applied in a worker, where one that would never come to its end, or brings
+the library down, costs a sentence. Nothing that it refers to elsewhere is ever fetched.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.pixels.worker import Workers
 
-_DEEPEST = 50  # levels of an answer that are looked at
+TASK = {"schema": "sightline.look.ask_schema:schema_task"}
+
 _LONGEST = 200_000  # characters of an answer in which an object is looked for
 _TRIES = 50
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
-_TYPES: Mapping[str, Callable[[object], bool]] = {
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: (
-        not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-    ),
-}
+_MOST_ERRORS, _LONGEST_ERROR = 50, 300
+_BACKTRACKING = 100_000  # steps of a pattern that no linear engine takes
+_UNTOLD = ["$: it could not be held against its schema"]
 
 
 def object_in(text: str) -> dict[str, Json] | None:
@@ -64,102 +59,56 @@ def _no_number(name: str) -> float:
 
 def missing(found: Mapping[str, Json], schema: Mapping[str, Json]) -> list[str]:
     """The required fields of the whole answer that are not there."""
-    return [name for name in _list(schema.get("required")) if isinstance(name, str) and name not in found]
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    return [name for name in names if isinstance(name, str) and name not in found]
 
 
-def errors(found: Json, schema: Json) -> list[str]:
+def unusable(workers: Workers, schema: Json) -> str:
+    """Why a schema is none that an answer could be held against; empty: it is one."""
+    found = _held(workers, {"schema": schema})
+    if isinstance(found, Refusal):
+        return "it is too involved"
+    return str(found.get("unusable", ""))
+
+
+def errors(workers: Workers, found: Json, schema: Json) -> list[str]:
     """How an answer breaks its schema, each with the place where."""
-    return list(_errors(found, schema, "$", 0))
+    told = _held(workers, {"schema": schema, "value": found})
+    return _UNTOLD if isinstance(told, Refusal) or "errors" not in told else told["errors"]
 
 
-def _errors(value: Any, schema: Any, where: str, depth: int) -> Iterator[str]:
-    if schema is False:
-        yield f"{where}: nothing is allowed here"
-    if not isinstance(schema, dict) or depth > _DEEPEST:
-        return
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else _list(kinds)
-    known = [kind for kind in kinds if isinstance(kind, str) and kind in _TYPES]
-    if known and not any(_TYPES[kind](value) for kind in known):
-        yield f"{where}: it is not of type {' or '.join(known)}"
-        return
-    yield from _chosen(value, schema, where)
-    yield from _combined(value, schema, where, depth)
-    if isinstance(value, dict):
-        yield from _of_object(value, schema, where, depth)
-    elif isinstance(value, list):
-        yield from _of_list(value, schema, where, depth)
-    else:
-        yield from _sized(value, schema, where)
+def _held(workers: Workers, asked: dict[str, Json]) -> dict[str, Any] | Refusal:
+    told = workers.ask("schema", json.dumps(asked).encode())
+    return told if isinstance(told, Refusal) else told.facts
 
 
-def _chosen(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
-    if isinstance(schema.get("enum"), list) and not any(_same(value, each) for each in schema["enum"]):
-        yield f"{where}: it is none of the values of enum"
-    if "const" in schema and not _same(value, schema["const"]):
-        yield f"{where}: it is not the value of const"
+def schema_task(data: bytes, _: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """For a worker: compile a schema, and hold a value against it where there is one."""
+    import jsonschema_rs
+
+    asked = json.loads(data)
+    try:
+        validator = jsonschema_rs.validator_for(
+            asked["schema"],
+            mask="it",
+            offline=True,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKING),
+        )
+        if "value" not in asked:
+            return {}, b""
+        return {"errors": list(_told(validator.iter_errors(asked["value"])))}, b""
+    except (ValueError, TypeError) as trouble:
+        return {"unusable": str(trouble).partition("\n")[0][:_LONGEST_ERROR]}, b""
 
 
-def _combined(value: Any, schema: dict[str, Any], where: str, depth: int) -> Iterator[str]:
-    for name, fits in (("allOf", all), ("anyOf", any), ("oneOf", lambda each: sum(each) == 1)):
-        ways = _list(schema.get(name))
-        if ways and not fits([not any(_errors(value, way, where, depth + 1)) for way in ways]):
-            yield f"{where}: it does not fit {name}"
-    if "not" in schema and not any(_errors(value, schema["not"], where, depth + 1)):
-        yield f"{where}: it fits what it must not fit"
+def _told(found: Iterator[Any]) -> Iterator[str]:
+    for count, error in enumerate(found):
+        if count == _MOST_ERRORS:
+            yield "$: there are more"
+            return
+        yield f"{_place(error.instance_path)}: {error.message}"[:_LONGEST_ERROR]
 
 
-def _of_object(value: dict[str, Any], schema: dict[str, Any], where: str, depth: int) -> Iterator[str]:
-    yield from (f"{where}: {name} is missing" for name in missing(value, schema))
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
-    others = schema.get("additionalProperties", True) if "patternProperties" not in schema else True
-    for name, inner in value.items():
-        yield from _errors(inner, properties.get(name, others), f"{where}.{name}", depth + 1)
-    yield from _counted(len(value), schema, "Properties", where)
-
-
-def _of_list(value: list[Any], schema: dict[str, Any], where: str, depth: int) -> Iterator[str]:
-    first = _list(schema.get("prefixItems"))
-    for place, inner in enumerate(value):
-        asked = first[place] if place < len(first) else schema.get("items", True)
-        yield from _errors(inner, asked, f"{where}[{place}]", depth + 1)
-    yield from _counted(len(value), schema, "Items", where)
-    if schema.get("uniqueItems") is True and any(_same(a, b) for at, a in enumerate(value) for b in value[:at]):
-        yield f"{where}: something stands in it twice"
-
-
-def _sized(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
-    if isinstance(value, str):
-        yield from _counted(len(value), schema, "Length", where)
-    elif _TYPES["number"](value):
-        low, high = _number(schema, "minimum"), _number(schema, "maximum")
-        above, below = _number(schema, "exclusiveMinimum"), _number(schema, "exclusiveMaximum")
-        if (low is not None and value < low) or (above is not None and value <= above):
-            yield f"{where}: it is too small"
-        if (high is not None and value > high) or (below is not None and value >= below):
-            yield f"{where}: it is too large"
-
-
-def _counted(size: int, schema: dict[str, Any], of: str, where: str) -> Iterator[str]:
-    fewest, most = _number(schema, f"min{of}"), _number(schema, f"max{of}")
-    if fewest is not None and size < fewest:
-        yield f"{where}: it is shorter than min{of}"
-    if most is not None and size > most:
-        yield f"{where}: it is longer than max{of}"
-
-
-def _number(schema: dict[str, Any], name: str) -> float | None:
-    value = schema.get(name)
-    return value if _TYPES["number"](value) else None
-
-
-def _same(one: Any, other: Any) -> bool:
-    """As JSON compares: true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True) or (
-        _TYPES["number"](one) and _TYPES["number"](other) and one == other
-    )
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _place(path: Sequence[str | int]) -> str:
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)

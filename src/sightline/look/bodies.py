@@ -26,13 +26,14 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Directory, Upstream, Visitor
 from sightline.seers.choice import Seers
 from sightline.settings import Settings, find, load
-from sightline.wire import WIRES
+from sightline.wire import GEMINI, WIRES
 from sightline.wire.codec import Codec
 
 _log = logging.getLogger(__name__)
 _DESKS = 8  # kept for as many different settings
 _UNREADABLE = "this is no JSON that can be read and written back; it was left as it is"
 _BROKEN = "something went wrong inside Sightline; the body was left as it is"
+_NO_MODEL = "no model is named, so images of tools stand beside their results, where every Gemini model takes them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _desk(settings: Settings) -> Desk | Refusal:
     dialler = Dialler(proxies(settings.environment))
     at_end(dialler.close)
     asked = seers(settings, found, named, record, dialler)
-    return Desk(settings, found, record, engine(settings, record, _trusted(asked), workers()))
+    return Desk(settings, found, record, engine(settings, record, _trusted(asked), workers(), found))
 
 
 def _trusted(asked: Seers) -> SeersOf:
@@ -138,9 +139,12 @@ def prepare(
     except Exception:  # noqa: BLE001, whatever it was: the caller has a body to send
         _log.warning("a fault of Sightline's own", exc_info=True)
         return Prepared(body, Receipt(visitor.upstream.name, name, notes=(_BROKEN,)))
+    receipt = done.receipt
+    if shape is GEMINI and not name and any(sight.held for sight in done.scene.sights):
+        receipt = replace(receipt, notes=(*receipt.notes, _NO_MODEL))
     if not done.edits:
-        return Prepared(body, done.receipt)
-    return Prepared(_written(done, body, lead), done.receipt, changed=True)
+        return Prepared(body, receipt)
+    return Prepared(_written(done, body, lead), receipt, changed=True)
 
 
 def _read(engine: Engine, body: object, shape: Codec) -> tuple[Reading | None, bytes | None]:

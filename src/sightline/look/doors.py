@@ -6,11 +6,14 @@ import atexit
 import functools
 import os
 import tempfile
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.engine.shelf import Shelf
 from sightline.look.analyze_pixels import TASK as EXACT
+from sightline.look.ask_schema import TASK as SCHEMA
 from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
@@ -24,8 +27,31 @@ if TYPE_CHECKING:
 
 NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
 AS_IT_IS = 8 * 1024 * 1024  # bytes of a bitmap that is shown untouched
+_TURNS = 1024  # of a session whose calls are counted
 _EDGE = 8000  # the widest that any known provider takes
 ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
+
+
+class Turns:
+    """How often somebody was asked in each turn of a session. Those that were spoken of least lately are forgotten."""
+
+    def __init__(self) -> None:
+        self._asked: Shelf[int] = Shelf(_TURNS)
+        self._lock = threading.Lock()
+
+    def takes(self, turn: str, most: int) -> bool:
+        """Whether a turn may ask once more, of so many times (0: always); if so, that counts."""
+        with self._lock:
+            asked = self._asked.get(turn) or 0
+            if most and asked >= most:
+                return False
+            self._asked.put(turn, asked + 1)
+            return True
+
+    def gives_back(self, turn: str) -> None:
+        """It was not necessary after all."""
+        with self._lock:
+            self._asked.put(turn, max(0, (self._asked.get(turn) or 0) - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +65,8 @@ class Door:
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
     network: Grant | None = None  # the host's grant to view what is at a web address
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
+    turn: str | None = None  # of the conversation that asks, as its host names it; a model's calls without any: one
+    turns: Turns = field(default_factory=Turns, compare=False, repr=False)
 
     @property
     def reach(self) -> str | None:
@@ -46,19 +74,34 @@ class Door:
         return None if self.owner else self.scope
 
 
-def door(settings: Settings | None = None, *, network: bool = False) -> Door:
+def door(settings: Settings | None = None, *, network: bool = False, turn: str | None = None) -> Door:
     """The user's own: settings, record, and the folder in which this process works now.
 
     With `network` the host grants a view what is at a public https address. No setting and no caller of a tool can.
+    `turn` names the turn of the conversation that looks; without a name all of a model's calls here are of one turn.
     """
     known = settings or load()
     record = opened(known.folder, known.record)
-    working, temporary = _working(), _temporary()
+    scope, grant = record.scope_of(""), _granted() if network else None
+    return Door(
+        record,
+        scope,
+        folders(known),
+        workers(),
+        toolset=known.toolset,
+        owner=True,
+        network=grant,
+        settings=known,
+        turn=turn,
+        turns=_session(known.folder, known.record),
+    )
+
+
+def folders(known: Settings) -> Policy:
+    """The folders that may be read, seen from where this process works now."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
     asked, own = home if home in known.fs_reach else None, (known.file, known.folder)
-    policy = policy_for(working, temporary, known.fs_reach, asked, closed=own)
-    scope, grant = record.scope_of(""), _granted() if network else None
-    return Door(record, scope, policy, workers(), toolset=known.toolset, owner=True, network=grant, settings=known)
+    return policy_for(_working(), _temporary(), known.fs_reach, asked, closed=own)
 
 
 def _granted() -> Grant:
@@ -90,9 +133,15 @@ def opened(folder: Path, kind: str) -> Record:
 
 
 @functools.cache
+def _session(folder: Path, kind: str) -> Turns:
+    """What this process has asked, for the user of a record."""
+    return Turns()
+
+
+@functools.cache
 def workers() -> Workers:
     """The processes in which this one has its pixels decoded."""
-    shared = Workers({**TASKS, **TASK, **EXACT})
+    shared = Workers({**TASKS, **TASK, **EXACT, **SCHEMA})
     atexit.register(shared.end)
     return shared
 

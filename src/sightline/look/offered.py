@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sightline.look import analyze_tool, ask_tool
 from sightline.look.analyze_result import Analysis, Failed
@@ -82,7 +82,21 @@ def _rectangle(words: str, **bounds: Json) -> Json:
 def _analyze(door: Door, **given: object) -> Analysis | Failed:
     from sightline.look.analyze_image import analyze  # only who asks others needs all that it takes to reach them
 
-    return analyze(door, given.pop("images"), given.pop("question"), **given)
+    asking = door if door.turn is not None else replace(door, turn="")  # a model asks: its calls are counted
+    return analyze(asking, given.pop("images"), given.pop("question"), **given)
+
+
+def _of_a_file(
+    name: str,
+    words: str,
+    properties: Mapping[str, Json],
+    required: tuple[str, ...],
+    most: int,
+    run: Callable[..., Outcome],
+) -> Tool:
+    """One question about one file, which may be at a web address."""
+    asked = Tool(name, words, properties, required, ("read",), most, run, over="file_path", asks=True, always=True)
+    return replace(asked, also={"network": "file_url"}, refuse=ask_tool.unanswered)
 
 
 _CROP: Json = {
@@ -157,34 +171,8 @@ TOOLS: tuple[Tool, ...] = (
         over="images",
         asks=True,
     ),
-    Tool(
-        "vision_analyze",
-        ask_tool.IMAGE,
-        ask_tool.OF_IMAGE,
-        ("prompt",),
-        ("read",),
-        MOST_OF_AN_IMAGE,
-        vision_analyze,
-        over="file_path",
-        also={"network": "file_url"},
-        refuse=ask_tool.unanswered,
-        asks=True,
-        always=True,
-    ),
-    Tool(
-        "video_analyze",
-        ask_tool.VIDEO,
-        ask_tool.OF_VIDEO,
-        (),
-        ("read",),
-        MOST_OF_A_VIDEO,
-        video_analyze,
-        over="file_path",
-        also={"network": "file_url"},
-        refuse=ask_tool.unanswered,
-        asks=True,
-        always=True,
-    ),
+    _of_a_file("vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze),
+    _of_a_file("video_analyze", ask_tool.VIDEO, ask_tool.OF_VIDEO, (), MOST_OF_A_VIDEO, video_analyze),
 )
 
 

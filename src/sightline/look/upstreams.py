@@ -38,7 +38,7 @@ def directory(
     settings: Settings, flags: Sequence[str] = (), taken: Taken = NOWHERE, *, alone: bool = False
 ) -> Directory | Refusal:
     """Every upstream that can be named, and who owns each wire."""
-    named = _named(settings)
+    named = {name: each for name, each in _named(settings).items() if each.bases}
     owners = {wire: named[name] for wire, name in _OWNERS.items()}
     for name, (api, url) in taken.named.items():
         upstream = _taken_over(api, url, named)
@@ -74,7 +74,10 @@ def owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:
     name, slash, rest = model.partition("/")
     if slash and name in named:
         return named[name], rest
-    knows = (name for name, preset in PRESETS.items() if any(matches(row.pattern, model) for row in preset.rows))
+    if slash and name in PRESETS:  # one that nobody is sent to by this program
+        return _preset(name), rest
+    rows = ((name, preset.rows) for name, preset in PRESETS.items() if name in named)
+    knows = (name for name, held in rows if any(matches(row.pattern, model) for row in held))
     known = next(knows, None) if model else None
     return (named[known] if known else NOBODY), model
 

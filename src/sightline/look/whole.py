@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
+from sightline.engine.options import Price
+from sightline.look.doors import folders
 from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
+from sightline.look.usage import cost
+from sightline.model.asking import Usage
 from sightline.model.ports import Http, Record
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
@@ -20,7 +25,7 @@ from sightline.profiles.lookup import Override, by_address
 from sightline.seers.choice import Named, Seers
 from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
-from sightline.seers.registry import Consented, Registry, api_of, wire_of
+from sightline.seers.registry import Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
 from sightline.store import open_record
 
@@ -63,7 +68,8 @@ def parts(
     workers = Workers()
     asked = seers(settings, found, named, record, dialler)
     known = registry(settings, found, named, record, dialler)
-    return Parts(settings, record, dialler, found, asked, known, workers, engine(settings, record, asked.of, workers))
+    whole = engine(settings, record, asked.of, workers, found)
+    return Parts(settings, record, dialler, found, asked, known, workers, whole)
 
 
 def seers(settings: Settings, found: Directory, named: Named | None, record: Record, dialler: Dialler) -> Seers:
@@ -76,7 +82,7 @@ def seers(settings: Settings, found: Directory, named: Named | None, record: Rec
     )
 
 
-def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers) -> Engine:
+def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers, found: Directory) -> Engine:
     instructions = settings.system_prompt or INSTRUCTIONS
     options = Options(
         instructions=instructions,
@@ -84,11 +90,28 @@ def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers)
         prompt=version(instructions),
         mode=settings.mode,
         max_images=settings.max_images_per_turn,
+        context=settings.values["includeContext"] is True,
+        max_batch=cast("int", settings.values["maxBatch"]),
+        alike=cast("float", settings.values["pHashSimilarityThreshold"]),
+        joint_turns=settings.values["joint"] == "turn",
+        price=_price(found),
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
+        reach=lambda: folders(settings),
     )
     return Engine(record, asked, options, workers)
+
+
+def _price(found: Directory) -> Price:
+    """What a look has cost, by the list of the provider that made it."""
+
+    def of(seer: str, usage: Usage) -> float | None:
+        provider, _, model = seer.partition("/")
+        upstream = found.named.get(provider)
+        return None if upstream is None else cost(upstream, model, usage)
+
+    return of
 
 
 def profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:
@@ -105,6 +128,8 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
         upstream = completed(Upstream(by_address(settings.base_url) or urlsplit(settings.base_url).netloc, bases))
     elif provider in found.named:
         upstream = found.named[provider]
+    elif other := elsewhere(provider, model):
+        return other
     else:
         known = ", ".join(sorted(found.named))
         return Refusal(

@@ -17,10 +17,28 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`value` goes into a list, before the element that stands at `place`, or at its end."""
+    """`value` goes into a list, before the element that stands at `place`, or at its end.
+
+    Or into an object, as its last member, under a key that it has not.
+    """
 
     place: Path
     value: Json
 
 
-Edit = Replace | Insert
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """The list at `place` is made anew: a number is the element that stands there now, which stays to the letter."""
+
+    place: Path
+    elements: tuple[int | dict[str, Json], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """The member at `place` leaves its object, in which another one stays."""
+
+    place: Path
+
+
+Edit = Replace | Insert | Rebuild | Remove

@@ -27,6 +27,7 @@ class Entry:
     cache_hit: bool = False
     latency_ms: int | None = None
     about: Mapping[str, Json] = field(default_factory=dict)  # question, reason, crop and the like, whole
+    error: str = ""  # the code of what went wrong, never a provider's own words
     at: float = 0.0  # when it was noted; the record's clock says
 
 
@@ -40,3 +41,4 @@ class Spent:
     usage: Usage
     cost_usd: float | None  # of those whose price is known
     unpriced: int  # calls whose price is not known
+    failed: int = 0  # calls without an answer that could be used

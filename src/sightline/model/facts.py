@@ -42,6 +42,19 @@ class Look:
 
     image: Source
     remembered_only: bool = False  # nobody is paid for this look: only what is known already counts
+    message: int = 0  # the first of its turn in which it stands
+    beyond: bool = False  # there are more images than are looked at, and this is not among the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """What do several images of a turn show together? Answered by `Joint`; a refusal: nothing is said of that."""
+
+    images: tuple[Inline, ...]
+    names: tuple[str, ...]  # the file name of each, or nothing
+    message: int  # in which the last of them stands
+    remembered_only: bool = False
+    whole: bool = True  # False: there is one more, which cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +106,24 @@ class Description:
     seer: str
 
 
-Need = Probe | Check | Refit | Look | Keep | Fetch | Present | Recall
-Answer = Picture | Image | Description | Kept | Inline | bool | History | Refusal
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of several images that were looked at together."""
+
+    sha256: str
+    size: Size
+    filename: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    images: tuple[Member, ...]  # in the order in which the words speak of them
+    text: str
+    seer: str
+
+
+Need = Probe | Check | Refit | Look | Compare | Keep | Fetch | Present | Recall
+Answer = Picture | Image | Description | Joint | Kept | Inline | bool | History | Refusal
 
 
 @dataclass(frozen=True, slots=True)

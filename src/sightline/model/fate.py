@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 
@@ -29,6 +30,7 @@ class Told:
 
     words: str
     seer: str
+    size: Size | None = None  # of what was described
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +49,9 @@ class Retired:
     why: str
 
 
-Fate = Shown | Refitted | Told | Retired | Refused
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """It is written into a text of a result that holds the same image once more: here the model gets a word."""
+
+
+Fate = Shown | Refitted | Told | Retired | Refused | Repeated

@@ -24,28 +24,32 @@ _PEERS = (
     "Tool result image:",
 )
 _tagged = re.compile(r"<tool_result\b[^>]*\btool_call_id=[\"']?(?P<id>[^\s\"'>]+)[^>]*>|</tool_result>").fullmatch
+_FIRST = frozenset({"[", "<", *(words[0] for words in _PEERS)})  # the letters that any of them begins with
 SEE_BELOW = "(see following user message for image)"
 """With this, in a tool's text, one program announces a user message of images without a word."""
 
 
 def label(call: Call) -> str:
     """Leads an image that was moved out of the result of a call."""
-    named = f" {'_'.join(_bare(call.id).split())}" if _bare(call.id) else ""
-    tool = f" ({_bare(call.name)})" if _bare(call.name) else ""
+    own, name = _bare(call.id), _bare(call.name)
+    named = f" {'_'.join(own.split())}" if own else ""
+    tool = f" ({name})" if name else ""
     words = f"[image from the tool call{named}{tool}]"
     return words if len(words) <= _LONGEST else "[image from the tool call]"
 
 
 def _bare(name: str) -> str:
     """A name without what would end the words around it."""
+    if name.isascii() and name.isidentifier():  # as it mostly is
+        return name
     return one_line(_brackets.sub(" ", name))
 
 
 def leads(text: str) -> bool:
     """Is this nothing but the words that somebody put beside an image that was moved?"""
-    if len(text) > _LONGEST:
-        return False
     bare = text.strip()
+    if len(text) > _LONGEST or bare[:1] not in _FIRST:
+        return False
     return bare in _PEERS or bool(_our_label(bare)) or bool(_tagged(bare))
 
 

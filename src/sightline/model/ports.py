@@ -14,6 +14,7 @@ from sightline.model.image import Image
 from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
 from sightline.model.refusal import Refusal
+from sightline.model.telling import Telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,15 @@ class Seer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A look that somebody wants to make: what is asked, by a name that is the same for all who ask it, and who."""
+
+    scope: str
+    name: str
+    owner: str
+
+
 class Record(Protocol):
     """The durable memory. Every row belongs to a scope; nothing is read across scopes."""
 
@@ -77,6 +87,38 @@ class Record(Protocol):
     def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
 
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+
+    def tell(self, scope: str, telling: Telling) -> Telling:
+        """What was said at a place, for good; a failure, until better words come. Gives what stands there now.
+
+        Whoever was first counts, in whichever process.
+        """
+        ...
+
+    def told(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None: ...
+
+    def looked(self, scope: str, turn: str) -> AbstractSet[str]:
+        """The images for which somebody was asked in this turn."""
+        ...
+
+    def retell(self, scope: str | None, description: Description) -> None:
+        """The user's will: from now on this is said of an image wherever it was told; None: in every scope."""
+        ...
+
+    def claim(self, flight: Flight, since: float, seconds: float) -> str | None:
+        """None: for that long it is this owner's to make. Else who is ahead, in whichever process.
+
+        One who has landed after `since` is ahead as well: what was asked for then is there by now.
+        """
+        ...
+
+    def land(self, flight: Flight, answer: str | None) -> None:
+        """It has come to its end; the answer is for those who wait. None: it failed, and another may try."""
+        ...
+
+    def landed(self, flight: Flight) -> tuple[bool, str | None]:
+        """Whether this owner's flight is still known, and what came of it."""
+        ...
 
     def visit(
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from sightline.model.facts import Check, Description, Facts, Keep, Kept, Look, Probe
-from sightline.model.fate import Refitted, Refused, Retired, Shown, Told
+from sightline.model.facts import Check, Facts, Keep, Kept, Probe
+from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, Told
 from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
@@ -15,7 +15,7 @@ from sightline.model.scene import Json, Path, Scene, Sight
 from sightline.model.sizing import Sizing, tokens
 from sightline.model.source import Inline, Source
 
-Name = Literal["shown", "refitted", "told", "retired", "refused"]
+Name = Literal["shown", "refitted", "told", "retired", "refused", "repeated"]
 
 _LETTERS_PER_TOKEN = 4
 _LONGEST = 300  # letters of a name or a reason
@@ -91,7 +91,7 @@ def of(
 
 
 def _line(sight: Sight, sizing: Sizing | None, facts: Facts) -> Line:
-    size = _size(sight.source, facts)
+    size = (sight.fate.size if isinstance(sight.fate, Told) else None) or _size(sight.source, facts)
     pixels = tokens(size, sizing) if size and sizing else None
     before = pixels
     if sight.within is not None and isinstance(sight.source, Inline):
@@ -110,6 +110,8 @@ def _line(sight: Sight, sizing: Sizing | None, facts: Facts) -> Line:
             name, why, after = "retired", reason, _of_words(words)
         case Refused(words=words, refusal=refusal):
             name, why, after = "refused", str(refusal), _of_words(words)
+        case Repeated():
+            name, why, after = "repeated", "in a text beside the image itself", 0
         case _:
             assert_never(fate)
     return Line(_pointer(sight.place), name, _plain(why), before, after)
@@ -126,9 +128,6 @@ def _size(source: Source, facts: Facts) -> Size | None:
     for need in (Probe(source), Check(source)):
         if isinstance(seen := facts.answer(need, Picture), Picture):
             return seen.size
-    for look in (Look(source), Look(source, remembered_only=True)):
-        if isinstance(told := facts.answer(look, Description), Description):
-            return told.size
     kept = facts.answer(Keep(source), Kept)
     return None if kept is None or isinstance(kept, Refusal) else kept.picture.size
 

@@ -24,7 +24,9 @@ class Rules:
     profile: Profile
     mode: Mode = "fallback"
     retention: Retention = Retention()
-    max_images: int = 20  # described in one request; 0: no limit
+    max_images: int = 20  # described in one turn; 0: no limit
+    max_batch: int = 1  # images of a turn that are looked at together as well; 1: none are
+    joint_turns: bool = False  # what was said of several goes with its turn, not with what retires
     paid: bool = True  # False where only a count is asked for: no look is paid for that
     distrust: bool = False  # the upstream could not read some image: decode each before it is sent again
     recode: bool = False  # … and encode it anew

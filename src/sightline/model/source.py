@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from blake3 import blake3
 
@@ -18,17 +17,21 @@ class Inline:
     text: bytes | bytearray | memoryview = field(repr=False)
     leaf: str = field(default="", repr=False)  # how the text stands in the tree of the body, perhaps lifted out
 
-    @cached_property
+    # Both are found out once. `functools.cached_property` would take a lock for it on Python 3.11, for each image.
+    @property
     def key(self) -> str:
         """Names the image across requests, without a decode. Taken only when somebody asks: it reads every byte."""
-        return blake3(self.text).hexdigest()
-
-    @cached_property
-    def _sample(self) -> int:
-        return hash((len(self.text), bytes(self.text[:_SAMPLE]), bytes(self.text[-_SAMPLE:])))
+        known: str | None = self.__dict__.get("_key")
+        if known is None:
+            known = self.__dict__["_key"] = blake3(self.text).hexdigest()
+        return known
 
     def __hash__(self) -> int:
-        return self._sample
+        known: int | None = self.__dict__.get("_sample")
+        if known is None:
+            sample = (len(self.text), bytes(self.text[:_SAMPLE]), bytes(self.text[-_SAMPLE:]))
+            known = self.__dict__["_sample"] = hash(sample)
+        return known
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -9,6 +9,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Scene
 from sightline.passes.fit import fit
 from sightline.passes.label import label
+from sightline.passes.once import once
 from sightline.passes.permit import permit
 from sightline.passes.resolve import resolve
 from sightline.passes.retain import retain
@@ -16,7 +17,7 @@ from sightline.passes.tell import tell
 
 Pass = Callable[[Scene, Facts, Rules], Scene | Needs]
 
-PASSES: Sequence[Pass] = (permit, resolve, retain, fit, tell, label)
+PASSES: Sequence[Pass] = (permit, resolve, once, retain, fit, tell, label)
 
 
 def decide(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:

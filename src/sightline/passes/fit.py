@@ -18,6 +18,8 @@ from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes.words import absence
 
+_Lacking = tuple[Need, ...]
+_AS_SENT = Shown()
 _UNREADABLE = Refusal("corrupt", "the provider could not read it", "ask for the image again in another format")
 
 
@@ -38,22 +40,23 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     live = [sight for sight in scene.sights if sight.fate is None]
     encoded = sum(len(s.source.text) for s in live if isinstance(s.source, Inline))
     goal = target(rules.profile.limits, len(live), encoded)
-    made = replace(goal, sizing=rules.profile.sizing)  # what is made anew is made so that nobody resizes it again
     most = rules.profile.limits.count
     leaving = _beyond_count(live, most)
-    needs: set[Need] = set()
-    sights: list[Sight] = []
+    needs: list[Need] = []
+    fates: list[Fate] = []
     for sight in scene.sights:
-        outcome: Fate | frozenset[Need]
+        outcome: Fate | _Lacking
         if id(sight) in leaving:
             outcome = _left_out(sight, most, facts)
         else:
-            outcome = sight.fate or _fate(sight, goal, made, facts, rules)
-        if isinstance(outcome, frozenset):
-            needs |= outcome
+            outcome = sight.fate or _fate(sight, goal, facts, rules)
+        if isinstance(outcome, tuple):
+            needs += outcome
         else:
-            sights.append(sight.meets(outcome))
-    return Needs(frozenset(needs)) if needs else replace(scene, sights=tuple(sights))
+            fates.append(outcome)
+    if needs:
+        return Needs(frozenset(needs))
+    return scene.with_sights(tuple(map(Sight.meets, scene.sights, fates)))
 
 
 def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:
@@ -69,41 +72,44 @@ def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:
     return set(map(id, order[:leaving]))
 
 
-def _left_out(sight: Sight, most: int | None, facts: Facts) -> Fate | frozenset[Need]:
+def _left_out(sight: Sight, most: int | None, facts: Facts) -> Fate | _Lacking:
     what = f"the provider takes at most {most} images in a request and others were kept"
     if isinstance(sight.source, Inline):
         kept = facts.answer(Keep(sight.source), Kept)
         if kept is None:
-            return frozenset({Keep(sight.source)})
+            return (Keep(sight.source),)
         what += f"; it is remembered as sha256:{kept.sha256}" if isinstance(kept, Kept) else ""
     no = Refusal("too_large", what, "ask for the image again to see it")
     return Refused(absence(no, sight.filename), no)
 
 
-def _fate(sight: Sight, goal: Target, made: Target, facts: Facts, rules: Rules) -> Fate | frozenset[Need]:
-    if not isinstance(sight.source, Inline):
-        return Shown()
-    if rules.poison and sight.source.key in rules.poison:
+def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | _Lacking:
+    source = sight.source
+    if not isinstance(source, Inline):
+        return _AS_SENT
+    if rules.poison and source.key in rules.poison:
         return Refused(absence(_UNREADABLE, sight.filename), _UNREADABLE)
     # A provider that choked on some image may have choked on any: then each is decoded to its last pixel.
-    need = Check(sight.source) if rules.distrust else Probe(sight.source)
+    need = Check(source) if rules.distrust else Probe(source)
     seen = facts.answer(need, Picture)
     match seen:
         case None:
-            return frozenset({need})
+            return (need,)
         case Refusal():
             return Refused(absence(seen, sight.filename), seen)
-        case Picture() if goal.admits(seen, len(sight.source.text)) and not rules.recode:
-            return Shown() if seen.mime == sight.source.declared else Shown(seen.mime)
+        case Picture() if goal.admits(seen, len(source.text)) and not rules.recode:
+            return _AS_SENT if seen.mime == source.declared else Shown(seen.mime)
         case Picture():
-            return _refitted(sight, sight.source, made, _why(seen, len(sight.source.text), goal), facts)
+            # What is made anew is made so that nobody resizes it again.
+            made = replace(goal, sizing=rules.profile.sizing)
+            return _refitted(sight, source, made, _why(seen, len(source.text), goal), facts)
 
 
-def _refitted(sight: Sight, source: Inline, made: Target, why: str, facts: Facts) -> Fate | frozenset[Need]:
+def _refitted(sight: Sight, source: Inline, made: Target, why: str, facts: Facts) -> Fate | _Lacking:
     need = Refit(source, made)
     match facts.answer(need, Image):
         case None:
-            return frozenset({need, Keep(source)})  # what was sent is not lost for what it became
+            return need, Keep(source)  # what was sent is not lost for what it became
         case Refusal() as no:
             return Refused(absence(no, sight.filename), no)
         case Image() as image:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
+from typing import Literal
 
 from sightline.model.profile import CachePrice, Limits
 
@@ -61,25 +63,35 @@ class _Live:
     order: int  # among all that may leave
     step: int  # that brought it
     before: int  # tokens in front of it, as the provider gets them
-
-    @property
-    def saved(self) -> int:
-        return self.view.tokens - LINE
+    saved: int  # tokens, once it has left
 
 
-def frontier(beats: Sequence[Beat], views: Sequence[View], price: CachePrice, limits: Limits) -> dict[int, Left]:
+def frontier(
+    beats: Sequence[Beat],
+    views: Sequence[View],
+    price: CachePrice,
+    limits: Limits,
+    *,
+    newest: int = NEWEST,
+    window: int = WINDOW,
+) -> dict[int, Left]:
     """By their numbers, the images that have left; `views` are in the order of their messages."""
-    fold = _Fold(price, limits)
+    fold = _Fold(price, limits, newest, window)
     arriving = {message: list(group) for message, group in groupby(enumerate(views), key=lambda each: each[1].message)}
     for message, beat in enumerate(beats):
         fold.hear(message, beat, arriving.get(message, ()))
     return fold.left
 
 
+def _end(view: View) -> float:
+    return inf if view.lost is None else view.lost
+
+
 class _Fold:
-    def __init__(self, price: CachePrice, limits: Limits) -> None:
+    def __init__(self, price: CachePrice, limits: Limits, newest: int, window: int) -> None:
         self.left: dict[int, Left] = {}
         self._price, self._limits = price, limits
+        self._newest, self._window = newest, window
         self._live: list[_Live] = []  # those that may leave, by arrival
         self._stale = 0  # so many of them, the oldest
         self._saved = self._due = 0  # what these would save with each step, and had not saved yet when they came
@@ -87,6 +99,7 @@ class _Fold:
         self._length = self._step = 0
         self._images = self._wide = self._encoded = 0  # what the limits of a provider are about
         self._spoke = False
+        self._soonest = inf  # the message at which one of them is lost
 
     def hear(self, message: int, beat: Beat, views: Sequence[tuple[int, View]]) -> None:
         steps = beat.speaks and not self._spoke
@@ -98,8 +111,10 @@ class _Fold:
         self._length += beat.tokens
         for number, view in views:
             self._take(number, view)
-        for one in [one for one in self._live if one.view.lost is not None and one.view.lost <= message]:
-            self._spare(one)
+        if message >= self._soonest:
+            for one in [one for one in self._live if _end(one.view) <= message]:
+                self._spare(one)
+            self._soonest = min((_end(one.view) for one in self._live), default=inf)
         self._age()
         if beat.cold:
             self._leave(0, self._stale, message, COLD)
@@ -110,8 +125,9 @@ class _Fold:
 
     def _take(self, number: int, view: View) -> None:
         if not view.stays and view.tokens > LINE:
-            self._live.append(_Live(number, view, self._arrived, self._step, self._length))
+            self._live.append(_Live(number, view, self._arrived, self._step, self._length, view.tokens - LINE))
             self._arrived += 1
+            self._soonest = min(self._soonest, _end(view))
         self._length += view.tokens
         self._weigh(view, 1)
 
@@ -138,11 +154,11 @@ class _Fold:
             self._due += one.saved * (one.step + 1)
 
     def _is_stale(self, one: _Live) -> bool:
-        return self._is_old(one) and (one.order < self._turned or self._step - one.step > WINDOW)
+        return self._is_old(one) and (one.order < self._turned or self._step - one.step > self._window)
 
     def _is_old(self, one: _Live) -> bool:
         """The model has had a step to look at it, and others have come since."""
-        return one.order < self._arrived - NEWEST and one.step < self._step
+        return one.order < self._arrived - self._newest and one.step < self._step
 
     def _cut(self, cached: int) -> int:
         """The stale image from which on all of them leave; `cached` is how much the last request has left behind."""
@@ -164,16 +180,16 @@ class _Fold:
         """Near a limit the stale ones leave, if that helps for long; at one that would cost images, others do too."""
         limits = self._limits
         if limits.crowd is not None and self._wide:
-            self._heed(limits.crowd, self._images, [1] * len(self._live), message, "images", hard=False)
+            self._heed(limits.crowd, self._images, message, "images", hard=False)
         if limits.count is not None:
-            self._heed(limits.count, self._images, [1] * len(self._live), message, "images", hard=True)
+            self._heed(limits.count, self._images, message, "images", hard=True)
         if limits.request_bytes is not None:
-            weights = [one.view.encoded for one in self._live]
-            self._heed(limits.request_bytes * 9 // 10, self._encoded, weights, message, "bytes", hard=True)
+            self._heed(limits.request_bytes * 9 // 10, self._encoded, message, "bytes", hard=True)
 
-    def _heed(self, most: int, load: int, weights: list[int], message: int, what: str, *, hard: bool) -> None:
+    def _heed(self, most: int, load: int, message: int, what: Literal["images", "bytes"], *, hard: bool) -> None:
         if load <= most - most // 8:
             return
+        weights = [1 if what == "images" else one.view.encoded for one in self._live]
         excess = load - most // 2
         leaving = self._stale
         if sum(weights[:leaving]) < excess:

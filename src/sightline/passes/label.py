@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refitted, Shown
 from sightline.model.marks import label as named
@@ -14,9 +12,9 @@ from sightline.model.scene import Scene, Sight
 def label(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     if rules.profile.tool_images == "native":
         return scene
-    return replace(scene, sights=tuple(map(_labelled, scene.sights)))
+    return scene.with_sights(tuple(map(_labelled, scene.sights)))
 
 
 def _labelled(sight: Sight) -> Sight:
-    moves = sight.role == "tool" and not sight.hoisted and isinstance(sight.fate, Shown | Refitted)
-    return replace(sight, label=named(sight.call)) if moves and sight.call else sight
+    moves = sight.role == "tool" and not sight.hoisted and isinstance(sight.fate, (Shown, Refitted))
+    return sight.revised(named(sight.call), sight.fate) if moves and sight.call else sight

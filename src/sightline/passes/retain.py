@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, repeat
 
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
-from sightline.model.fate import Retired
+from sightline.model.fate import Repeated, Retired
 from sightline.model.fence import one_line
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
@@ -59,15 +60,35 @@ def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
             way = _Way(ours) if ours else _read_again(sight.call, scene.tools)
             if way and not sight.fixed:
                 found[index] = way
-    return {index: replace(way, lost=_overwritten(index, way, scene)) for index, way in found.items()}
+    lost = _overwritten(scene) if any(way.path is not None for way in found.values()) else {}
+    return {i: replace(way, lost=lost[i]) if way.path is not None and i in lost else way for i, way in found.items()}
 
 
-def _overwritten(index: int, way: _Way, scene: Scene) -> int | None:
-    """The message in which the same path brought another picture: from then on reading it does not bring this back."""
-    if way.path is None:
-        return None
-    later = (sight for sight in scene.sights[index + 1 :] if sight.call and sight.call.path == way.path)
-    return next((sight.message for sight in later if sight.source != scene.sights[index].source), None)
+def _overwritten(scene: Scene) -> dict[int, int]:
+    """By their indexes, the sights whose paths do not bring them back, and the messages from which on that is so.
+
+    There the path brought another picture, or may have: any tool but one that reads was given it.
+    """
+    written: dict[str, list[int]] = {}
+    for message, call in scene.calls:
+        if call.path is not None and not _reads(call):
+            written.setdefault(call.path, []).append(message)
+    lost: dict[int, int] = {}
+    after: dict[str, tuple[Sight, int | None]] = {}  # by path: what it brought next, and where that was another picture
+    for index in range(len(scene.sights) - 1, -1, -1):
+        sight = scene.sights[index]
+        path = sight.call.path if sight.call else None
+        if path is None or isinstance(sight.fate, Repeated):
+            continue
+        later, changed = after.get(path, (sight, None))
+        other = changed if later.source == sight.source else later.message
+        after[path] = sight, other
+        writes = written.get(path, ())
+        first = bisect_right(writes, sight.message)
+        ends = [*([] if other is None else [other]), *writes[first : first + 1]]
+        if ends:
+            lost[index] = min(ends)
+    return lost
 
 
 def _has_pixels(sight: Sight) -> bool:
@@ -80,10 +101,14 @@ def _read_again(call: Call | None, tools: frozenset[str]) -> _Way | None:
     # A request that offers no tools at all is a moment of a conversation that has some, such as its summary.
     if call is None or call.path is None or (tools and call.name not in tools):
         return None
+    return _Way(call.name, call.path) if _reads(call) else None
+
+
+def _reads(call: Call) -> bool:
     name = call.name.lower()
     for mark in ("__", ".", ":", "/"):  # behind the name of the server that offers it
         name = name.rpartition(mark)[2]
-    return _Way(call.name, call.path) if name.replace("_", "").replace("-", "") in _READERS else None
+    return name.replace("_", "").replace("-", "") in _READERS
 
 
 def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, str]:
@@ -112,11 +137,11 @@ def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules)
         return {}
     sights.sort(key=lambda each: each[1].message)
     views = [_view(sight, facts, rules, ways.get(index)) for index, sight in sights]
-    left = frontier(_beats(scene, history), views, rules.profile.cache, rules.profile.limits)
+    left = frontier(beats(scene, history), views, rules.profile.cache, rules.profile.limits)
     return {sights[number][0]: each.why for number, each in left.items()}
 
 
-def _beats(scene: Scene, history: History) -> list[Beat]:
+def beats(scene: Scene, history: History) -> list[Beat]:
     lengths = chain(history.tokens, repeat(0))
     return [
         Beat(length, message.role == "assistant", message.opens, index in history.cold)
@@ -149,7 +174,7 @@ def _retired(scene: Scene, leaving: Mapping[int, str], ways: Mapping[int, _Way],
     for index, source in images.items():
         kept = facts.answer(Keep(source), Kept)
         if isinstance(kept, Kept):
-            line = _line(sights[index], kept, ways[index].tool)
+            line = _line(sights[index], kept, ways[index])
             sights[index] = sights[index].meets(Retired(line, leaving[index]))
     return replace(scene, sights=tuple(sights)) if images else scene
 
@@ -163,13 +188,14 @@ def _is_there(way: _Way, facts: Facts) -> bool:
     return way.path is None or facts.answer(Present(way.path), bool) is True
 
 
-def _line(sight: Sight, kept: Kept, tool: str) -> str:
-    """What it was and how to see it again, for the model."""
+def _line(sight: Sight, kept: Kept, way: _Way) -> str:
+    """What it was and how to see it again, for the model. Nobody can promise that a file will stay as it is."""
     call, size = sight.call, kept.picture.size
     name = (call.path or (f"from {call.name}" if call.name else "")) if call else ""
     what = f"{_within_brackets(name)} " if name else ""
     about = f"{kept.picture.mime} {size.width}×{size.height}, sha256:{kept.sha256}"
-    return f"[image {what}({about}) viewed earlier; call {_within_brackets(tool)} to see it again]"
+    unless = "" if way.path is None else ", unless the file has changed"
+    return f"[image {what}({about}) viewed earlier; call {_within_brackets(way.tool)} to see it again{unless}]"
 
 
 def _within_brackets(name: str) -> str:

@@ -2,60 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from sightline.model.facts import Description, Facts, Look, Need, Needs
+from sightline.model.facts import Description, Facts, Joint, Look, Need, Needs
 from sightline.model.fate import Fate, Refused, Shown, Told
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
-from sightline.passes.words import absence, description
+from sightline.model.source import Source
+from sightline.passes.together import groups, left, needed, said, turn_of, turns
+from sightline.passes.words import absence, description, joint
 
 _OFF = Refusal(
     "not_permitted",
     "this model takes no images and describing them is switched off",
     "`sightline config set mode fallback` switches it on",
 )
-_TOO_MANY = Refusal(
-    "unavailable",
-    "only the newest images of a request are described and it is not among them",
-    "`sightline config set maxImagesPerTurn` raises their number",
-)
 _UNSEEN = "word " * 600  # stands for a description of some 600 tokens where tokens are only counted
 
 
 def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    if not rules.blind:
+    if not rules.blind or not scene.sights:
         return scene
-    # The newest are described first: a look at each of a long history could cost more than the history is worth.
-    newest = len(scene.sights) - rules.max_images if rules.max_images else 0
-    needs: set[Need] = set()
+    found = groups(scene, rules)
+    needs: set[Need] = {need for need in needed(found, rules) if need not in facts}
     sights: list[Sight] = []
-    for index, sight in enumerate(scene.sights):
-        outcome = (
-            sight.fate
-            or (Shown() if sight.fixed else None)
-            or _fate(sight, facts, rules, paid=rules.paid and index >= newest)
-        )
+    for sight, look in zip(scene.sights, _looks(scene, rules), strict=True):
+        outcome = sight.fate or (Shown() if sight.fixed else None) or _fate(sight, look, facts, rules)
         if isinstance(outcome, Look):
             needs.add(outcome)
         else:
             sights.append(sight.meets(outcome))
-    return Needs(frozenset(needs)) if needs else replace(scene, sights=tuple(sights))
+    if needs:
+        return Needs(frozenset(needs))
+    told = replace(scene, sights=tuple(sights))
+    words = said(found, facts)
+    return _beside(told, words, left(told, found, words, facts, rules)) if words else told
 
 
-def _fate(sight: Sight, facts: Facts, rules: Rules, paid: bool) -> Fate | Look:
+def _looks(scene: Scene, rules: Rules) -> list[Look]:
+    """The look at each sight. An image that stands twice in one turn is looked at once."""
+    # The newest are described first: a look at each of a long history could cost more than the history is worth.
+    newest = len(scene.sights) - rules.max_images if rules.max_images else 0
+    turn, first = turns(scene), dict[tuple[Source, int], int]()
+    looks = []
+    for index, sight in enumerate(scene.sights):
+        message = first.setdefault((sight.source, turn_of(sight, turn)), sight.message)
+        looks.append(Look(sight.source, not rules.paid, message, beyond=index < newest))
+    return looks
+
+
+def _fate(sight: Sight, look: Look, facts: Facts, rules: Rules) -> Fate | Look:
     if rules.mode == "off":
         return Refused(absence(_OFF, sight.filename), _OFF)
-    need = Look(sight.source, remembered_only=not paid)
-    match facts.answer(need, Description):
+    match facts.answer(look, Description):
         case None:
-            return need
+            return look
         case Description() as seen:
-            return Told(description(seen, sight.filename), seen.seer)
+            return Told(description(seen, sight.filename), seen.seer, seen.size)
         case Refusal() if not rules.paid:
             return Told(_UNSEEN, "nobody yet")
-        case Refusal(code="pending") if not paid:
-            return Refused(absence(_TOO_MANY, sight.filename), _TOO_MANY)
         case Refusal() as no:
             return Refused(absence(no, sight.filename), no)
+
+
+def _beside(scene: Scene, words: Mapping[int, Joint], gone: Mapping[int, str]) -> Scene:
+    """What several images show together stands beside the last of them, until it leaves; the receipt says both."""
+    sights = list(scene.sights)
+    for index, seen in words.items():
+        fate = sights[index].fate
+        assert isinstance(fate, Told | Refused), "nothing else is told"
+        if index not in gone:
+            fate = replace(fate, words=f"{fate.words}\n{joint(seen)}")
+        if isinstance(fate, Told):
+            what = f"{len(seen.images)} images together"
+            why = f"; {what} no longer ({gone[index]})" if index in gone else f", {what} by {seen.seer}"
+            fate = replace(fate, seer=f"{fate.seer}{why}")
+        sights[index] = replace(sights[index], fate=fate)
+    return replace(scene, sights=tuple(sights))

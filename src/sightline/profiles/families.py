@@ -12,7 +12,7 @@ from sightline.profiles.names import bare, glob
 _HIGH = Padded(edge=2576, tokens=4784)  # Claude 4.7 and later
 _UNBOUNDED = Patches(budget=30_000, edge=65_535)  # more is rejected, or scaled
 _NO_USER_AFTER_TOOL: Mapping[WireName, ToolImages] = {"openai_chat": "bridge"}
-_NO_IMAGE_IN_RESPONSE: Mapping[WireName, ToolImages] = {"gemini": "hoist"}
+_IMAGE_IN_RESPONSE: Mapping[WireName, ToolImages] = {"gemini": "native"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(("gpt-5-5*",), Patches(budget=10_000, edge=6000)),
     Family(("gpt-5", "gpt-5-1*", "gpt-5-chat*", "gpt-5-codex*"), Tiles(70, 140)),
     Family(("gpt-5-*", "gpt-6*", "gpt-7*", "chat-latest"), _UNBOUNDED),
-    Family(("gemini-1*", "gemini-2*"), Crops(), _NO_IMAGE_IN_RESPONSE),
-    Family(("gemini-*",), Flat(1120)),
+    Family(("gemini-1*", "gemini-2*"), Crops()),
+    Family(("gemini-*",), Flat(1120), _IMAGE_IN_RESPONSE),
     Family(("gemma*",), Flat(256, edge=896)),
     Family(("deepseek*", "kimi*", "moonshot*"), Flat(1024)),
     Family(("qwen2*",), Patches(budget=1280, edge=None, patch=28)),
@@ -68,5 +68,6 @@ _STRANGER = Family(())
 
 
 def family(model: str) -> Family:
-    name = bare(model).rpartition("/")[2].replace(".", "-")
+    name = bare(model).rpartition("/")[2]
+    name = name.rpartition("anthropic.")[2].replace(".", "-")  # Bedrock writes the maker in front
     return next((each for each in FAMILIES if any(glob(pattern, name) for pattern in each.patterns)), _STRANGER)

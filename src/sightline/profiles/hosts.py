@@ -19,6 +19,20 @@ OPENROUTER = Preset(
     bearer=True,
 )
 
+# Its requests are signed, so no address of it is asked: it is known for those who call it themselves. 3.75 MB of an
+# image are 5 MiB of base64; where Claude is served there, the rest is as at Anthropic.
+BEDROCK = Preset(
+    name="bedrock",
+    bases={},
+    addresses=("bedrock-runtime.*.amazonaws.com",),
+    rows=(
+        *blind("*gpt-oss*", "*qwen3-coder*", "deepseek*", "*.deepseek*", "*kimi-k2-thinking*", "*nova-micro*"),
+        *seeing("anthropic.claude*", "*.anthropic.claude*", "amazon.nova*", "*.amazon.nova*", "qwen.qwen3-vl*"),
+    ),
+    limits=Limits(encoded_bytes=5 * MIB, edge=8000, crowd=20, crowd_edge=2000, count=100),
+    cache=(Cached("*anthropic.claude*", 1.25, 0.1), Cached("*", 1, 0.25)),
+)
+
 GROQ = Preset(
     name="groq",
     bases={

@@ -12,7 +12,7 @@ TOOL_IMAGES: Mapping[WireName, ToolImages] = {
     "anthropic": "native",
     "openai_chat": "hoist",  # role:tool takes text parts only
     "openai_responses": "native",
-    "gemini": "native",
+    "gemini": "hoist",  # beside its response every model takes an image; inside of it, only those that are known to
 }
 
 

@@ -28,6 +28,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             open_weights.DASHSCOPE,
             open_weights.DASHSCOPE_CODING,
             hosts.OPENROUTER,
+            hosts.BEDROCK,
             closed.XAI,
             open_weights.MISTRAL,
             hosts.GROQ,

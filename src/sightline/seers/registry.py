@@ -11,14 +11,14 @@ from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, joined
 from sightline.profiles.lookup import profile
-from sightline.seers import gemini, ollama
+from sightline.seers import gemini, ollama, others
 from sightline.seers.asking import WireSeer
 from sightline.seers.chat import ChatSeer
 from sightline.seers.loopback import is_elsewhere
 from sightline.seers.messages import MessagesSeer
 from sightline.seers.responses import ResponsesSeer
 
-SeerWire = WireName | Literal["ollama"]
+SeerWire = WireName | Literal["ollama", "others"]
 Consented = Callable[[str], bool]
 
 LOCAL = "local"
@@ -30,6 +30,7 @@ _KINDS: Mapping[SeerWire, tuple[type[WireSeer], Callable[[str], str]]] = {
     "openai_responses": (ResponsesSeer, lambda model: "/v1/responses"),
     "gemini": (gemini.GeminiSeer, gemini.path),
     "ollama": (ollama.OllamaSeer, lambda model: ollama.PATH),
+    "others": (ChatSeer, lambda model: "/v1/chat/completions"),
 }
 # Where a provider's own wire can do more than Chat Completions, which all others are asked on.
 _OWN: Mapping[str, SeerWire] = {
@@ -82,6 +83,8 @@ class Registry:
         if not provider or not model:
             what = f"{model or provider!r} does not name a provider and a model"
             return Refusal("unavailable", what, f"write PROVIDER/MODEL; the providers are {known}")
+        if provider not in self.providers and (other := elsewhere(provider, model)):
+            return self.seer(other)
         if provider not in self.providers:
             return Refusal("unavailable", f"{provider!r} is no provider that is known here", f"known are {known}")
         return self.seer(replace(self.providers[provider], model=model))
@@ -91,7 +94,8 @@ class Registry:
             return hindrance
         api = api_of(named.wire)
         headers = dict([named.upstream.credential(api, named.api_key)]) if named.api_key else {}
-        return seer(self._http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
+        http = others.Library() if named.wire == "others" else self._http
+        return seer(http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
 
     def hindrances(self, named: Named) -> list[Refusal]:
         """All that stands in the way of asking, the user's consent first."""
@@ -101,6 +105,8 @@ class Registry:
         if (not here or receiver != named.provider) and not self._consented(receiver):
             what = f"{name} may look at it only when the user agrees that images are sent to {receiver}"
             found.append(Refusal("no_consent", what, f"the user runs: sightline consent yes {receiver}"))
+        if named.wire == "others":  # the library knows where its keys are
+            return [*found, *filter(None, [others.missing(named.provider)])]
         if not named.api_key and not here:
             variable = next(iter(named.upstream.key_variables), "its key variable")
             found.append(Refusal("unavailable", f"there is no key for {name}", f"the user sets {variable}"))
@@ -117,6 +123,13 @@ def seer(http: Http, name: str, model: str, upstream: Upstream, wire: SeerWire, 
     return replace(made, shapes=False) if isinstance(made, ChatSeer) and upstream.preset in _UNSHAPED else made
 
 
+def elsewhere(provider: str, model: str) -> Named | None:
+    """A model of a provider that only a library of many providers reaches."""
+    if provider not in others.PROVIDERS or not model:
+        return None
+    return Named(provider, model, others.upstream(provider), "others")
+
+
 def wire_of(upstream: Upstream) -> SeerWire:
     """How the models of an upstream are asked to look."""
     own = _OWN.get(upstream.preset)
@@ -127,4 +140,4 @@ def wire_of(upstream: Upstream) -> SeerWire:
 
 def api_of(wire: SeerWire) -> WireName:
     """The kind of address below which a wire is found: Ollama's own is beside its OpenAI-compatible one."""
-    return "openai_chat" if wire == "ollama" else wire
+    return "openai_chat" if wire == "ollama" or wire == "others" else wire

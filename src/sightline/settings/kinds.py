@@ -19,12 +19,7 @@ from sightline.profiles.presets import PRESETS
 HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
 
 APIS: tuple[WireName, ...] = get_args(WireName)
-FORMATS = (
-    *("qwen_pixels", "molmo_points", "deepseek_bbox", "internvl_pixels", "gemini_normalized_1000", "none"),
-    *("qwen_normalized_1000", "molmo2_points", "internvl_normalized_1000", "glm_normalized_1000", "claude_pixels"),
-    *("gpt_pixels", "uitars_pixels", "florence_loc", "paligemma_loc", "kosmos_patches", "unit_xyxy"),
-)  # in which a model writes where something stands
-_SKILLS = ("vision", "pdf", "video", "toolResultImages")
+_SKILLS = ("vision", "pdf", "video", "audio", "toolResultImages")
 _FLAGS: Mapping[str, bool] = {
     **dict.fromkeys(("on", "true", "yes", "1"), True),
     **dict.fromkeys(("off", "false", "no", "0"), False),
@@ -84,6 +79,8 @@ def _models_fault(value: object) -> str:
     for pattern, facts in value.items():
         if not isinstance(facts, dict) or not all(isinstance(facts.get(name, True), bool) for name in _SKILLS):
             return f'{pattern!r} should be like {{"vision": false}}'
+        if not isinstance(way := facts.get("grounding", True), bool) and (fault := _format_fault(way)):
+            return f"{pattern!r}: {fault}"
     return ""
 
 
@@ -98,10 +95,16 @@ def _grounding_fault(value: object) -> str:
     if not isinstance(value, dict):
         return "it is not a JSON object"
     for model, entry in value.items():
-        name = entry.get("format") if isinstance(entry, dict) else entry
-        if name not in tuple(FORMATS):
-            return f"{model!r} has the format {name!r:.60}, which is not one of {', '.join(FORMATS)}"
+        if fault := _format_fault(entry.get("format") if isinstance(entry, dict) else entry):
+            return f"{model!r}: {fault}"
     return ""
+
+
+def _format_fault(name: object) -> str:
+    from sightline.grounding.formats import FORMATS  # with all their readers, which few settings speak of
+
+    known = isinstance(name, str) and name in FORMATS
+    return "" if known else f"the format {name!r:.60} is not one of {', '.join(FORMATS)}"
 
 
 def _retention_fault(value: object) -> str:

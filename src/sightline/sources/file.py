@@ -80,6 +80,21 @@ def read(path: str, policy: Policy, most: int = LARGEST, least: int = 1) -> File
         return _NO_PATH
 
 
+def there(path: str, policy: Policy) -> bool:
+    """Is there a file that may be read? Of any other, nobody learns whether it is there.
+
+    Only a whole path says where: whoever names it may work in another folder.
+    """
+    if not os.path.isabs(path):  # noqa: PTH117, which would not take every text
+        return False
+    asked = _asked(path, policy)
+    try:
+        found = None if isinstance(asked, Refusal) else _resolved(asked)
+        return found is not None and policy.holds(found) and stat.S_ISREG(found.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _asked(text: str, policy: Policy) -> Path | Refusal:
     """The path that is meant, before anybody has looked for it."""
     if not text.strip() or "\0" in text or len(text) > _LONGEST_PATH:

@@ -16,7 +16,8 @@ class Bounds:
     days: float
 
 
-TABLES = ("images", "descriptions", "perceptions", "moments", "entries")  # what is bounded; each has `used` and `bytes`
+# What is bounded; each has `used` and `bytes`.
+TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings")
 
 _PAST_BOUNDS = """
     WITH rows AS (
@@ -24,7 +25,8 @@ _PAST_BOUNDS = """
         UNION ALL SELECT 'descriptions', rowid, used, bytes, '' FROM descriptions
         UNION ALL SELECT 'perceptions', rowid, used, bytes, pixels FROM perceptions
         UNION ALL SELECT 'moments', rowid, used, bytes, '' FROM moments
-        UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries),
+        UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries
+        UNION ALL SELECT 'tellings', rowid, used, bytes, '' FROM tellings),
     summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)

@@ -72,6 +72,17 @@ class Database:
         return next(iter(self.rows(query, *values)), None)
 
     @contextmanager
+    def noting(self) -> Iterator[sqlite3.Connection]:
+        """A transaction of which a loss of power may take the last: nobody was promised anything of it."""
+        with self._write_lock:
+            self._writer.execute("PRAGMA synchronous = NORMAL")
+            try:
+                with self.writing() as connection:
+                    yield connection
+            finally:
+                self._writer.execute("PRAGMA synchronous = FULL")
+
+    @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that nobody else writes beside, in this process or another."""
         with self._write_lock:

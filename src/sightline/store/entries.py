@@ -11,12 +11,13 @@ from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.store.database import Database, Row
 
 _ROW_BYTES = 256  # that a row takes beside its texts
-_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, used"
+_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, used"
 
-# A call that was answered from memory is none: nobody was asked, and nothing was spent.
+# A call that was answered from memory is none: nobody was asked, and nothing was spent. One that failed before any
+# token was counted has no price that could be unknown.
 _SPENT = """
     SELECT date(used, 'unixepoch', 'localtime') AS day, seer, COUNT(*), SUM(input), SUM(output), SUM(cached),
-        SUM(cost), SUM(cost IS NULL)
+        SUM(cost), SUM(cost IS NULL AND (error = '' OR input IS NOT NULL)), SUM(error != '')
     FROM entries WHERE seer != '' AND NOT hit GROUP BY day, seer ORDER BY day, seer"""
 
 
@@ -27,8 +28,8 @@ def keep(connection: Connection, scope: str, entry: Entry, now: float) -> int:
     usage = entry.usage
     figures = (usage.input, usage.output, usage.cached, entry.cost_usd, entry.cache_hit, entry.latency_ms)
     connection.execute(
-        f"INSERT INTO entries (scope, bytes, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (scope, weight, entry.kind, images, entry.seer, *figures, about, now),
+        f"INSERT INTO entries (scope, bytes, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (scope, weight, entry.kind, images, entry.seer, *figures, about, entry.error, now),
     )
     return weight
 
@@ -41,8 +42,8 @@ def read(database: Database, kind: EntryKind | None) -> Sequence[Entry]:
 
 def spent(database: Database) -> Sequence[Spent]:
     return tuple(
-        Spent(day, seer, calls, Usage(given, made, cached), cost, unpriced)
-        for day, seer, calls, given, made, cached, cost, unpriced in database.rows(_SPENT)
+        Spent(day, seer, calls, Usage(given, made, cached), cost, unpriced, failed)
+        for day, seer, calls, given, made, cached, cost, unpriced, failed in database.rows(_SPENT)
     )
 
 
@@ -57,6 +58,6 @@ def forget(connection: Connection, sha256: str | None) -> None:
 
 
 def _entry(row: Row) -> Entry:
-    kind, images, seer, given, made, cached, cost, hit, latency, about, at = row
+    kind, images, seer, given, made, cached, cost, hit, latency, about, error, at = row
     usage = Usage(given, made, cached)
-    return Entry(kind, tuple(json.loads(images)), seer, usage, cost, bool(hit), latency, json.loads(about), at)
+    return Entry(kind, tuple(json.loads(images)), seer, usage, cost, bool(hit), latency, json.loads(about), error, at)

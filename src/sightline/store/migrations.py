@@ -66,6 +66,20 @@ STEPS: tuple[tuple[str, ...], ...] = (
             about TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL)""",
         "CREATE INDEX entries_kind ON entries (kind)",
     ),
+    (
+        """CREATE TABLE flights (
+            scope TEXT NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL, at REAL NOT NULL, until REAL NOT NULL,
+            answer TEXT,
+            UNIQUE (scope, name))""",
+        "ALTER TABLE entries ADD COLUMN error TEXT NOT NULL DEFAULT ''",
+    ),
+    (
+        """CREATE TABLE tellings (
+            scope TEXT NOT NULL, turn TEXT NOT NULL, images TEXT NOT NULL, said TEXT NOT NULL,
+            failed INTEGER NOT NULL, during TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, turn, images))""",
+        "CREATE INDEX tellings_during ON tellings (scope, during)",
+    ),
 )
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import logging
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sightline.disk import write_whole
 from sightline.model.entry import Entry, EntryKind, Spent
@@ -21,10 +20,11 @@ from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.perception import Perception
-from sightline.model.profile import Lesson, Limits, ToolImages, WireName
+from sightline.model.ports import Flight
+from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Json
-from sightline.store import entries
+from sightline.model.telling import Telling, written
+from sightline.store import entries, flights, lessons, moments, spans, tellings
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -34,8 +34,6 @@ _DAY = 86400.0
 _COARSE = 3600.0  # `used` is that exact: an image that comes with every request is not written every time
 _WRITES_BETWEEN_SWEEPS = 256
 _KEY_BYTES = 32
-_MOMENT_BYTES = 256  # that a row about a moment takes, with its place in the index
-_LATEST = 4  # requests of a conversation that are looked for when it goes on: clients still change their last words
 ROWS, BYTES, KEY, SWEPT = "record.sqlite", "blobs", "scope.key", "swept"
 _RETRY_SECONDS = 60.0  # a disk that could not be used is tried again that often
 
@@ -43,6 +41,7 @@ _EVERY_NAME = (
     "SELECT sha256 AS name FROM images UNION SELECT sha256 FROM descriptions"
     " UNION SELECT image FROM perceptions UNION SELECT pixels FROM perceptions"
     " UNION SELECT json_each.value FROM entries, json_each(entries.images)"
+    " UNION SELECT images FROM tellings WHERE NOT instr(images, ' ')"
 )
 
 Clock = Callable[[], float]
@@ -221,6 +220,8 @@ class SqliteRecord:
             if sha256 is None:  # what the conversations about them were is no secret to those who can guess their words
                 connection.execute("DELETE FROM moments")
             entries.forget(connection, sha256)
+            tellings.forget(connection, sha256)
+            connection.execute("DELETE FROM flights")  # what came of them, whatever they were about
             names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
             drop_unnamed(connection, self._blobs, names)
         return len(chosen)
@@ -249,64 +250,74 @@ class SqliteRecord:
         self._touch("descriptions", row)
         return Description(sha256, Size(row[2], row[3]), row[4], seer)
 
+    def tell(self, scope: str, telling: Telling) -> Telling:
+        self._tell(scope, telling)
+        return self.told(scope, telling.turn, telling.images) or telling
+
+    @_spared(None)
+    def _tell(self, scope: str, telling: Telling) -> None:
+        self._recover()
+        with self._database.writing() as connection:
+            weight = tellings.keep(connection, scope, telling, self._now())
+        self._wrote(weight)
+
+    @_spared(None)
+    def told(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None:
+        found = tellings.read(self._database, scope, turn, images)
+        if found is None:
+            return None
+        self._touch("tellings", found[0])
+        return found[1]
+
+    @_spared(frozenset[str]())
+    def looked(self, scope: str, turn: str) -> frozenset[str]:
+        return tellings.looked(self._database, scope, turn)
+
+    @_spared(None)
+    def retell(self, scope: str | None, description: Description) -> None:
+        with self._database.writing() as connection:
+            tellings.retell(connection, scope, description.sha256, written(description))
+
+    @_spared(None)
+    def claim(self, flight: Flight, since: float, seconds: float) -> str | None:
+        now = self._now()
+        with self._database.noting() as connection:
+            return flights.claim(connection, flight, since, now + seconds, now)
+
+    @_spared(None)
+    def land(self, flight: Flight, answer: str | None) -> None:
+        with self._database.noting() as connection:
+            flights.land(connection, flight, answer, self._now())
+
+    @_spared((False, None))
+    def landed(self, flight: Flight) -> tuple[bool, str | None]:
+        return flights.landed(self._database, flight, self._now())
+
     @_spared(frozenset[str]())
     def visit(
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
     ) -> frozenset[str]:
-        now, requests = self._now(), [names[end] for end in ends]
-        latest = {head, *requests[-_LATEST:]}
+        now, here = self._now(), moments.Visit(scope, head, names, [names[end] for end in ends])
         with self._database.writing() as connection:
-            rows = connection.execute(
-                "SELECT name, cold, used FROM moments WHERE scope = ? AND name IN (SELECT value FROM json_each(?))",
-                (scope, json.dumps([head, *names])),
-            ).fetchall()
-            used = {name: at for name, _, at in rows}
-            met = {name for name, cold, _ in rows if cold}
-            if _is_cold(used, head, requests, now - life):
-                met.add(requests[-1])
-            if not touch:
-                return frozenset(met)
-            aged = (name for name, at in used.items() if now - at >= _COARSE)  # or they would go one by one
-            connection.executemany(
-                "INSERT OR REPLACE INTO moments VALUES (?, ?, ?, ?, ?)",
-                [(scope, name, name in met, _MOMENT_BYTES, now) for name in latest.union(aged)],
-            )
-        self._wrote(_MOMENT_BYTES * len(latest - used.keys()))
-        return frozenset(met)
+            cold, used = moments.met(connection, here, now - life)
+            weight = moments.touch(connection, here, cold, used, _COARSE, now) if touch else 0
+        if touch:
+            self._wrote(weight)
+        return cold
 
     @_spared(None)
     def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
-        """What was learnt is kept apart, so that one thing does not prolong another's days; the last word counts."""
+        now = self._now()
         with self._database.writing() as connection:
-            known = connection.execute(
-                "SELECT said FROM lessons WHERE (upstream, model, about) = (?, ?, 'limits') AND expires > ?",
-                (upstream, model, self._now()),
-            ).fetchone()
-            limits = _limits(known[0]).tightened(lesson.limits) if known else lesson.limits
-            connection.executemany(
-                "INSERT OR REPLACE INTO lessons VALUES ('', ?, ?, ?, ?, ?, ?)",
-                [
-                    (upstream, model, about, json.dumps(said), lesson.why, self._now() + days * _DAY)
-                    for about, said in _said(lesson, limits)
-                ],
-            )
+            lessons.keep(connection, upstream, model, lesson, now + days * _DAY, now)
 
     @_spared(None)
     def lesson(self, upstream: str, model: str) -> Lesson | None:
-        rows = self._database.rows(
-            "SELECT about, said, why FROM lessons WHERE (upstream, model) = (?, ?) AND expires > ?"
-            " ORDER BY about = 'blind', about",
-            *(upstream, model, self._now()),
-        )
-        return _merged(rows) if rows else None
+        return lessons.read(self._database, upstream, model, self._now())
 
     @_spared(())
     def lessons(self) -> Sequence[tuple[str, str, Lesson]]:
-        known = self._database.rows(
-            "SELECT DISTINCT upstream, model FROM lessons WHERE expires > ? ORDER BY upstream, model",
-            self._now(),
-        )
-        found = ((upstream, model, self.lesson(upstream, model)) for upstream, model in known)
+        found = ((*each, self.lesson(*each)) for each in lessons.known(self._database, self._now()))
         return tuple((upstream, model, lesson) for upstream, model, lesson in found if lesson)
 
     @_spared(default=False)
@@ -327,10 +338,14 @@ class SqliteRecord:
     def _consents(self) -> Sequence[Row]:
         return self._database.rows("SELECT provider, given FROM consents ORDER BY provider")
 
-    @_spared(None)
     def note(self, scope: str, entry: Entry) -> None:
+        self._note(scope, entry)
+        spans.emit(entry)
+
+    @_spared(None)
+    def _note(self, scope: str, entry: Entry) -> None:
         self._recover()
-        with self._database.writing() as connection:
+        with self._database.noting() as connection:
             weight = entries.keep(connection, scope, entry, self._now())
         self._wrote(weight)
 
@@ -449,46 +464,5 @@ def _key_in(folder: Path) -> bytes:
     return key
 
 
-def _is_cold(used: Mapping[str, float], head: str, requests: Sequence[str], since: float) -> bool:
-    """Does a conversation go on of which hardly anything can be cached?"""
-    known = ((back, used[name]) for back, name in enumerate(reversed(requests)) if name in used)
-    back, last = next(known, (None, 0.0))
-    if back is None:  # a beginning that is known, and nothing of what was said: the client has told it anew
-        return bool(requests) and head in used
-    return last < since or back > _LATEST
-
-
 def _sides(size: Size) -> tuple[int, int]:
     return size.width, size.height
-
-
-_TOOLS = "tools "
-
-
-def _said(lesson: Lesson, limits: Limits) -> Iterator[tuple[str, Json]]:
-    """What a lesson says, thing by thing; `limits` are its own with those that were known."""
-    if lesson.blind is not None:
-        yield "blind", lesson.blind
-    if lesson.limits != Limits():
-        yield "limits", asdict(limits)
-    for wire, taken in lesson.tool_images.items():
-        yield f"{_TOOLS}{wire}", taken
-
-
-def _merged(rows: Sequence[Row]) -> Lesson:
-    """What is known of a model; the row about blindness comes last, and its reason stands."""
-    said = {about: text for about, text, _ in rows}
-    tools = {about.removeprefix(_TOOLS): json.loads(text) for about, text in said.items() if about.startswith(_TOOLS)}
-    return Lesson(
-        blind=json.loads(said["blind"]) if "blind" in said else None,
-        limits=_limits(said["limits"]) if "limits" in said else Limits(),
-        why=rows[-1][2],
-        tool_images=cast("dict[WireName, ToolImages]", tools),
-    )
-
-
-def _limits(text: str) -> Limits:
-    """As they were written, perhaps by a version that knew other limits."""
-    known = {field.name for field in fields(Limits)}
-    read = {name: value for name, value in json.loads(text).items() if name in known}
-    return Limits(**{**read, "formats": tuple(read["formats"])})

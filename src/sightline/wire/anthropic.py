@@ -12,7 +12,7 @@ from sightline.model.source import Link, Opaque, Source
 from sightline.wire.inline import inline
 from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader, is_said
-from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
+from sightline.wire.shape import Texts, at, entries, items, text_in, value_in, word_in
 
 PATHS = ("/v1/messages",)
 COUNTS = ("/v1/messages/count_tokens",)
@@ -29,8 +29,8 @@ def read(tree: Json, texts: Texts) -> Scene:
 
 
 def _message(reader: Reader, place: Path, message: Json) -> None:
-    content = at(message, "content")
-    role = at(message, "role")
+    content = value_in(message, "content")
+    role = value_in(message, "role")
     if role == "assistant":
         reader.message("assistant")
         for _, block in entries(content):
@@ -38,9 +38,9 @@ def _message(reader: Reader, place: Path, message: Json) -> None:
                 name = word_in(block, "name", reader.texts)
                 reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
         return
-    blocks = list(entries(content))
+    blocks = entries(content)
     words = [content] if isinstance(content, str) else [text_in(block, "text") for _, block in blocks]
-    results = any(block.get("type") == "tool_result" for _, block in blocks)
+    results = "tool_result" in [block.get("type") for _, block in blocks]
     speaks = role == "user" and is_said(words)
     reader.message("tool" if results else "user" if role == "user" else "other", opens=speaks)
     for j, block in blocks:
@@ -63,15 +63,16 @@ def _result(reader: Reader, place: Path, block: Block) -> None:
 
 
 def source(block: Block, texts: Texts) -> Source | None:
-    match block.get("source"):
-        case {"type": "base64", "data": str(data)} as held:
-            return inline(text_in(held, "media_type"), data, texts)
-        case {"type": "url", "url": str(url)}:
-            return Link(url)
-        case {"type": "file", "file_id": str(reference)}:
-            return Opaque(reference)
-        case _:
-            return None
+    # Lookups, not a pattern: that takes several times as long, and this is asked of every image.
+    held = block.get("source")
+    kind = value_in(held, "type")
+    if kind == "base64" and isinstance(data := value_in(held, "data"), str):
+        return inline(text_in(held, "media_type"), data, texts)
+    if kind == "url" and isinstance(url := value_in(held, "url"), str):
+        return Link(url)
+    if kind == "file" and isinstance(reference := value_in(held, "file_id"), str):
+        return Opaque(reference)
+    return None
 
 
 def _base64(mime: str, data: str) -> Block:

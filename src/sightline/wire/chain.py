@@ -17,12 +17,16 @@ from blake3 import blake3
 
 from sightline.model.scene import Json, Sight
 from sightline.model.source import Inline
-from sightline.wire.shape import Texts, at, items, text_in
+from sightline.wire.shape import Texts, at, items, text_in, value_in
 
 _LETTERS_PER_TOKEN = 4
 _SHORTEST = 32  # letters of a payload that may be looked for among words
 _PASSING = "x-anthropic-billing-header:"
-_run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")  # as long as an image's key, at the least
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
+_AS_LETTERS = bytes(0x41 if letter in _LETTERS else 0x20 for letter in range(256))
+_LONG = b"A" * 64  # as long as an image's key
+_run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")
+_BESIDE_TEXT = frozenset({"text", "type", "cache_control"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,9 @@ def chain(tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Seque
 
 def _weight(whole: bytes) -> int:
     """Tokens, without images, signatures and other runs that nobody reads, wherever they stood in the body."""
-    return len(_run.sub(b"", whole)) // _LETTERS_PER_TOKEN
+    # Nearly no text holds such a run, and that is seen twenty times as fast as they are cut out.
+    words = _run.sub(b"", whole) if _LONG in whole.translate(_AS_LETTERS) else whole
+    return len(words) // _LETTERS_PER_TOKEN
 
 
 def _lasting(system: Json) -> Json:
@@ -75,15 +81,19 @@ def _written(value: Json) -> bytes:
 
 def _bare(value: Json) -> Json:
     """Without cache marks, and with a list of one text as that text."""
-    match value:
-        case [{"text": str(text), **rest}] if rest.keys() <= {"type", "cache_control"}:
+    if isinstance(value, dict):
+        return {key: _bare(item) for key, item in value.items() if key != "cache_control"}
+    if isinstance(value, list):
+        # No pattern: every message comes by here, and a pattern over a mapping takes its time.
+        if len(value) == 1 and isinstance(text := value_in(value[0], "text"), str) and _is_plain(value[0]):
             return text
-        case dict():
-            return {key: _bare(item) for key, item in value.items() if key != "cache_control"}
-        case list():
-            return [_bare(item) for item in value]
-        case _:
-            return value
+        return [_bare(item) for item in value]
+    return value
+
+
+def _is_plain(block: Json) -> bool:
+    """Is there nothing of weight beside the text of a block?"""
+    return isinstance(block, dict) and block.keys() <= _BESIDE_TEXT
 
 
 def _named(written: bytes, sights: Iterable[Sight]) -> bytes:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from urllib.parse import unquote, urlsplit
 
 from sightline.model import marks
-from sightline.model.edit import Edit, Insert, Replace
-from sightline.model.fate import Refused, Retired, Told
+from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
+from sightline.model.fate import Refused, Retired, Shown, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Link, Opaque, Source
@@ -24,7 +24,7 @@ from sightline.wire.inline import inline, picture_in
 from sightline.wire.jsontree import graft
 from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved
 from sightline.wire.reader import Reader, is_said
-from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
+from sightline.wire.shape import Texts, at, entries, items, text_in, value_in, word_in
 
 HEAD = ("tools", "systemInstruction", "system_instruction")
 ITEMS = "contents"
@@ -67,7 +67,10 @@ def _key(holder: Json, names: _Names) -> str:
 
 
 def _under(holder: Json, names: _Names) -> Json:
-    return at(holder, _key(holder, names))
+    if not isinstance(holder, dict):
+        return None
+    camel, snake = names
+    return holder[camel] if camel in holder else holder.get(snake)
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ class _Listener:
 
     def answered(self, response: Block) -> Call:
         """The call that a response answers: by its id, else the first of its name that waits."""
-        own, name = (word_in(response, key, self.reader.texts) for key in ("id", "name"))
+        own, name = word_in(response, "id", self.reader.texts), word_in(response, "name", self.reader.texts)
         known = self.reader.calls.get(own) if own else next((c for c in self.waiting if c.name == name), None)
         if known in self.waiting:
             self.waiting.remove(known)
@@ -103,7 +106,7 @@ def read(tree: Json, texts: Texts) -> Scene:
     run: list[Call] = []  # the calls that the content just before answers
     for i, content in enumerate(items(body, ITEMS)):
         place = (*root, ITEMS, i, "parts")
-        if at(content, "role") == "model":
+        if value_in(content, "role") == "model":
             _model(listener, content)
             run = []
         else:
@@ -120,23 +123,23 @@ def _model(listener: _Listener, content: Json) -> None:
     if not listener.reader.messages or listener.reader.messages[-1].role != "assistant":
         listener.waiting.clear()  # who has not been answered by now will not be
     listener.reader.message("assistant")
-    for _, part in entries(at(content, "parts")):
+    for _, part in entries(value_in(content, "parts")):
         if isinstance(made := _under(part, _CALL), dict):
             listener.calling(made)
 
 
 def _content(listener: _Listener, place: Path, content: Json, run: list[Call]) -> list[Call]:
     """What a user or tools say; the calls that are answered in it."""
-    reader, parts = listener.reader, at(content, "parts")
-    if not any(isinstance(_under(part, _RESPONSE), dict) for _, part in entries(parts)):
-        found = ((j, _source(part, reader.texts)) for j, part in entries(parts))
-        images = [(j, source) for j, source in found if source is not None]
+    reader, parts = listener.reader, value_in(content, "parts")
+    blocks = entries(parts)
+    if not any(isinstance(_under(part, _RESPONSE), dict) for _, part in blocks):
+        images = [(j, source) for j, part in blocks if (source := _source(part, reader.texts)) is not None]
         reader.heard(place, parts, images, run, announced=False)
         return []
-    reader.message("tool", opens=is_said(text_in(part, "text") for _, part in entries(parts)))
+    reader.message("tool", opens=is_said(text_in(part, "text") for _, part in blocks))
     answered: list[Call] = []
     owner: Call | None = None  # whose images stand beside its response, until somebody speaks
-    for j, part in entries(parts):
+    for j, part in blocks:
         if isinstance(response := _under(part, _RESPONSE), dict):
             owner = listener.answered(response)
             answered.append(owner)
@@ -149,33 +152,22 @@ def _content(listener: _Listener, place: Path, content: Json, run: list[Call]) -
 
 
 def _result(reader: Reader, place: Path, response: Block, call: Call) -> None:
-    for way, leaf in _leaves(response.get("response")):
+    for way, leaf in rescue.strings(response.get("response")):
         reader.said((*place, "response", *way), leaf, call)
     for k, part in entries(response.get("parts")):
         if (source := _source(part, reader.texts)) is not None:
             reader.brought((*place, "parts", k), source, call)
 
 
-def _leaves(value: Json, way: Path = ()) -> Iterator[tuple[Path, str]]:
-    match value:
-        case str():
-            yield way, value
-        case list() if len(way) < _DEEPEST:
-            for index, item in enumerate(value):
-                yield from _leaves(item, (*way, index))
-        case dict() if len(way) < _DEEPEST:
-            for key, item in value.items():
-                yield from _leaves(item, (*way, key))
-
-
 def _source(part: Block, texts: Texts) -> Source | None:
-    blob, file = _under(part, _DATA), _under(part, _FILE)
-    if isinstance(data := at(blob, "data"), str):
+    blob = _under(part, _DATA)
+    if isinstance(data := value_in(blob, "data"), str):
         declared = text_in(blob, _key(blob, _MIME)).strip().lower()
         if declared.startswith("image/"):
             return inline(declared, data, texts)
         return picture_in(data, texts) if declared in ("", "application/octet-stream") else None
     # A file without a type may be anything: a video, most often.
+    file = _under(part, _FILE)
     if isinstance(uri := _under(file, _URI), str) and text_in(file, _key(file, _MIME)).startswith("image/"):
         return Link(uri) if _is_public(uri) else Opaque(uri)
     return None
@@ -217,7 +209,7 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
         if all(sight.within is None and has_pixels(sight) and not hoist for sight in brought):
             edits += in_place(brought, tree, dialect)
             continue
-        edits.append(Replace(place, _rebuilt(place, brought, tree, dialect, hoist=hoist)))
+        edits += _rebuilt(place, brought, tree, dialect, hoist=hoist)
         leaving = [sight for sight in brought if hoist and has_pixels(sight)]
         beside = (*place[:-2], int(place[-2]) + 1)
         edits += [Insert(beside, _nameless(each)) for each in moved(leaving, tree, dialect)]
@@ -237,35 +229,47 @@ def _nameless(part: Json) -> Json:
     return {**part, _key(part, _DATA): {key: value for key, value in blob.items() if key not in _NAME}}
 
 
-def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> Json:
-    """A function response whose images become words, leave it, or come out of its texts."""
+def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:
+    """Edits for a function response whose images become words, leave it, or come out of its texts."""
     old = at(tree, *place)
     assert isinstance(old, dict)
     answer = old.get("response")
-    edits: list[Edit] = []
-    parts: list[Json] = []
+    inner: list[Edit] = []  # within what the tool says
+    parts: list[int | Block] = []
     loose: list[str] = []  # words for which the response has no place yet
     standing = {sight.place: sight for sight in sights if sight.within is None}
     for k, part in enumerate(items(old, "parts")):
         sight = standing.get((*place, "parts", k))
         if sight is None or (has_pixels(sight) and not hoist):
-            parts.append(part if sight is None else block(sight, tree, dialect))
+            parts.append(k if sight is None or sight.fate in (None, Shown()) else block(sight, tree, dialect))
             continue
         told = _told(sight)
         references = list(_references(answer, text_in(_under(part, _DATA), _key(_under(part, _DATA), _NAME))))
-        edits += [Replace(way, told or rescue.HERE) for way in references]
+        inner += [Replace(way, told or rescue.HERE) for way in references]
         loose += [told] if told and not references else []
     for leaf, group in groupby((s for s in sights if s.within is not None), key=lambda s: s.place):
         here = list(group)
         kept, beside = _apart(at(tree, *leaf), here)
-        edits.append(Replace(leaf[len(place) + 1 :], kept))
+        inner.append(Replace(leaf[len(place) + 1 :], kept))
         loose += beside
         parts += [block(sight, tree, dialect) for sight in here if has_pixels(sight) and not hoist]
     if hoist and any(map(has_pixels, sights)):
         loose.append(marks.BESIDE)
-    rest = {key: value for key, value in old.items() if key != "parts"}
-    spoken = {**rest, "response": _with_words(graft(answer, edits), loose)}
-    return {**spoken, "parts": parts} if parts else spoken
+    return [*_spoken(place, old, inner, loose), *_parts(place, old, parts)]
+
+
+def _parts(place: Path, old: Block, parts: list[int | Block]) -> list[Edit]:
+    """The data of a function response."""
+    before = old.get("parts")
+    if isinstance(before, list):
+        if not parts and len(old) > 1:
+            return [Remove((*place, "parts"))] if before else []
+        return [Rebuild((*place, "parts"), tuple(parts))] if parts != [*range(len(before))] else []
+    written = [each for each in parts if isinstance(each, dict)]
+    if not written:
+        return []
+    value: list[Json] = [*written]
+    return [Replace((*place, "parts"), value) if "parts" in old else Insert((*place, "parts"), value)]
 
 
 def _told(sight: Sight) -> str:
@@ -283,18 +287,27 @@ def _apart(leaf: Json, sights: Sequence[Sight]) -> tuple[str, list[str]]:
     return "\n".join(each if isinstance(each, str) else _told(each) or rescue.HERE for each in pieces), []
 
 
-def _with_words(answer: Json, words: list[str]) -> Json:
+def _spoken(place: Path, old: Block, inner: Sequence[Edit], words: Sequence[str]) -> list[Edit]:
     """A part of a function response can only be data, so words stand in what the tool says, under a key of their own.
 
     That is any object: a key more is always legal there, and what the tool itself says stays as it is.
     """
-    if not words:
-        return answer
-    said = answer if isinstance(answer, dict) else {} if answer is None else {"output": answer}
+    here: Path = (*place, "response")
+    answer = old.get("response")
+    said: Json = (words[0] if len(words) == 1 else list[Json](words)) if words else None
+    if isinstance(answer, dict) or said is None:
+        edits: list[Edit] = [replace(edit, place=(*here, *edit.place)) for edit in inner]
+        return [*edits, Insert((*here, _free(answer)), said)] if said is not None else edits
+    if "response" not in old:
+        return [Insert(here, {_WORDS: said})]
+    return [Replace(here, {_WORDS: said} if answer is None else {"output": graft(answer, inner), _WORDS: said})]
+
+
+def _free(said: Json) -> str:
     key = _WORDS
-    while key in said:
+    while isinstance(said, dict) and key in said:
         key += "_"
-    return {**said, key: words[0] if len(words) == 1 else list[Json](words)}
+    return key
 
 
 def _references(value: Json, name: str, way: Path = ()) -> Iterator[Path]:

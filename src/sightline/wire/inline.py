@@ -12,6 +12,7 @@ _MAY_BE_IMAGES = ("image/", "application/octet-stream")
 _HEAD = 32  # base64 letters that tell the kind of an image
 _SHORTEST = 64
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
+_FIRST = frozenset("dDi/_RSTUAQ")  # letters with which a data URL or the base64 of any of these begins
 _BRANDS = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"heif")
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _LONGEST_LINE = 128
@@ -28,12 +29,15 @@ def address(url: str, texts: Texts) -> Source | None:
     head, comma, payload = url.lstrip().partition(",")
     if comma and head[:5].lower() == "data:":
         declared = head[5:].partition(";")[0].strip().lower()
-        return inline(declared, payload, texts) if declared.startswith(_MAY_BE_IMAGES) or not declared else None
+        may_be = declared.startswith(_MAY_BE_IMAGES) or not declared
+        return Inline(declared, texts.text_of(payload), payload) if may_be else None
     return Link(url)
 
 
 def picture_in(leaf: str, texts: Texts) -> Inline | None:
     """The image that a whole string is, when it is nothing else: base64 or a data URL, with an image's first bytes."""
+    if leaf.lstrip()[:1] not in _FIRST and not leaf.lstrip().startswith(texts.token):
+        return None
     head, comma, payload = leaf.lstrip().partition(",")
     declared = ""
     if comma and head[:5].lower() == "data:" and head[-7:].lower() == ";base64":

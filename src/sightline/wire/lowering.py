@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sightline.model.edit import Edit, Replace
-from sightline.model.fate import Refitted, Refused, Retired, Shown, Told
+from sightline.model.edit import Edit, Rebuild, Replace
+from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, Told
 from sightline.model.marks import MARKER, label
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire import rescue
 from sightline.wire.inline import standard
+from sightline.wire.jsontree import graft
 from sightline.wire.shape import at
 
 Block = dict[str, Json]
+_AS_SENT = (None, Shown())
+_PIXELS = (Shown, Refitted, type(None))  # a tuple: a union would be made anew for every sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +28,17 @@ class Dialect:
     words: Callable[[str], Block]
     pixels: Callable[[str, str], Block]  # of a media type and a base64 text
     recoded: Callable[[Block, str, str], Block]  # the same block with other pixels: media type, base64 text
-    knows: Callable[[Json], bool] = lambda _: True  # may this block of an image stay as it is?
+    knows: Callable[[Json], bool] | None = None  # may this block of an image stay as it is? None: any may
 
 
 def has_pixels(sight: Sight) -> bool:
-    return isinstance(sight.fate, Shown | Refitted | None)
+    return isinstance(sight.fate, _PIXELS)
 
 
 def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
     """The block that a sight becomes; its own, where it stays as it is."""
     own = at(tree, *sight.place) if sight.within is None else None
-    old = own if isinstance(own, dict) and dialect.knows(own) else {}
+    old = own if isinstance(own, dict) and (dialect.knows is None or dialect.knows(own)) else {}
     fate = sight.fate
     match fate:
         case None | Shown(mime=None) if old:
@@ -50,6 +53,8 @@ def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
             return dialect.recoded(old, image.mime, image.base64) if old else dialect.pixels(image.mime, image.base64)
         case Told(words=words) | Retired(words=words) | Refused(words=words):
             return marked(dialect.words(words), own)
+        case Repeated():
+            return dialect.words(rescue.HERE)
         case _:
             assert_never(fate)
 
@@ -70,21 +75,36 @@ def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit
     return [
         Replace(sight.place, block(sight, tree, dialect))
         for sight in sights
-        if sight.within is None and (sight.fate not in (None, Shown()) or not dialect.knows(at(tree, *sight.place)))
+        if sight.within is None and not _stays(sight, tree, dialect)
     ]
+
+
+def _stays(sight: Sight, tree: Json, dialect: Dialect) -> bool:
+    """Is the block of a sight right as it is?"""
+    return sight.fate in _AS_SENT and (dialect.knows is None or dialect.knows(at(tree, *sight.place)))
 
 
 def result(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:
     """Edits for a tool's result, whose content stands at `place`; with `hoist`, its pixels leave for elsewhere."""
+    content = at(tree, *place)
+    if isinstance(content, dict):
+        return _alone(place, content, sights, dialect, hoist=hoist)
     leaving = hoist and any(map(has_pixels, sights))
     if not leaving and all(sight.within is None for sight in sights):
         return in_place(sights, tree, dialect)
-    content = at(tree, *place)
     if isinstance(content, str):
         apart = _text_apart(content, sights, tree, dialect, hoist=hoist)
         return [Replace(place, _joined([*apart, dialect.words(MARKER)] if leaving else apart))]
     assert isinstance(content, list)
-    return [Replace(place, _list_apart(place, content, sights, tree, dialect, hoist=hoist))]
+    return [Rebuild(place, tuple(_list_apart(place, content, sights, tree, dialect, hoist=hoist)))]
+
+
+def _alone(place: Path, content: Block, sights: Sequence[Sight], dialect: Dialect, *, hoist: bool) -> list[Edit]:
+    """Edits for a part that stands alone, where a list of parts is meant: it becomes one."""
+    listed: Json = {"content": [content]}
+    inside = [replace(sight, place=("content", 0, *sight.place[len(place) :])) for sight in sights]
+    edits = result(("content",), inside, listed, dialect, hoist=hoist)
+    return [Replace(place, at(graft(listed, edits), "content"))] if edits else []
 
 
 def _joined(blocks: list[Block]) -> Json:
@@ -106,19 +126,19 @@ def _text_apart(text: str, sights: Sequence[Sight], tree: Json, dialect: Dialect
 
 def _list_apart(
     place: Path, content: list[Json], sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool
-) -> list[Json]:
+) -> list[int | Block]:
     """What else a result held, then one marker where pixels have left it."""
-    kept: list[Json] = []
+    kept: list[int | Block] = []
     marker: Block = dialect.words(MARKER)
     for index, one in enumerate(content):
         here = [sight for sight in sights if sight.place[: len(place) + 1] == (*place, index)]
         if not here:
-            kept.append(one)
+            kept.append(index)
         elif here[0].within is None:
             if hoist and has_pixels(here[0]):
                 marker = marked(marker, one)
             else:
-                kept.append(block(here[0], tree, dialect))
+                kept.append(index if _stays(here[0], tree, dialect) else block(here[0], tree, dialect))
         else:
             text = at(tree, *here[0].place)
             assert isinstance(text, str)

@@ -190,6 +190,7 @@ def _neutral(place: Path, sights: Sequence[Sight], tree: Json) -> list[Edit]:
     # A text, or an object that the SDK writes out as one: it is taken apart as such.
     text: Json = {"value": _written(output.get("value"))}
     (edit,) = result(("value",), [replace(s, place=("value",)) for s in sights], text, DIALECT, hoist=True)
+    assert isinstance(edit, Replace), "it is a text"
     failed = str(output.get("type")).startswith("error-")
     match edit.value:
         case list(parts) if not failed:

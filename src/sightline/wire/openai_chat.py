@@ -18,7 +18,7 @@ from sightline.wire.inline import address
 from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader
 from sightline.wire.rescue import announces
-from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, word_in
+from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
 
 PATHS = ("/v1/chat/completions", "/chat/completions")
 HEAD = ("tools",)
@@ -31,21 +31,22 @@ def read(tree: Json, texts: Texts) -> Scene:
     announced = False  # … one of which says that images will follow without a word
     for i, message in enumerate(items(tree, ITEMS)):
         place = (ITEMS, i, "content")
-        match at(message, "role"):
+        match value_in(message, "role"):
             case "tool" | "function":
-                announced = _tool(reader, place, message) or announced
                 run.append(reader.called(message, "tool_call_id"))
+                announced = _tool(reader, place, message, run[-1]) or announced
                 continue
             case "assistant":
                 reader.message("assistant")
-                _calls(reader, at(message, "tool_calls"))
+                _calls(reader, value_in(message, "tool_calls"))
             case "user":
-                content = at(message, "content")
+                content = value_in(message, "content")
                 reader.heard(place, content, _images(content, texts), run, announced=announced)
             case _:
                 reader.message("other")
-                for j, source in _images(at(message, "content"), texts):
-                    reader.pasted((*place, j), source)
+                content = value_in(message, "content")
+                for j, source in _images(content, texts):
+                    reader.pasted(place if isinstance(content, dict) else (*place, j), source)
         run, announced = [], False
     tools = (word_in(tool.get("function"), "name", texts) for _, tool in entries(at(tree, "tools")))
     return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
@@ -58,37 +59,41 @@ def _calls(reader: Reader, made: Json) -> None:
         reader.calling(word_in(call, "id", reader.texts), word_in(function, "name", reader.texts), arguments)
 
 
-def _tool(reader: Reader, place: Path, message: Json) -> bool:
+def _tool(reader: Reader, place: Path, message: Json, call: Call) -> bool:
     """A tool's result; whether it says that its images stand in the following message."""
     reader.message("tool")
-    call = reader.called(message, "tool_call_id")
-    content = at(message, "content")
+    content = value_in(message, "content")
     if isinstance(content, str):
         reader.said(place, content, call)
         return announces(content)
-    for j, part in entries(content):
+    parts = _parts(content)
+    for j, part in parts:
+        here = place if isinstance(content, dict) else (*place, j)
         if (source := _source(part, reader.texts) or _foreign(part, reader.texts)) is not None:
-            reader.brought((*place, j), source, call)
+            reader.brought(here, source, call)
         elif part.get("type") == "text":
-            reader.said((*place, j, "text"), text_in(part, "text"), call)
-    return any(announces(text_in(part, "text")) for _, part in entries(content))
+            reader.said((*here, "text"), text_in(part, "text"), call)
+    return any(announces(text_in(part, "text")) for _, part in parts)
+
+
+def _parts(content: Json) -> list[tuple[int, Block]]:
+    """Some write a part alone where a list of parts is meant."""
+    return [(0, content)] if isinstance(content, dict) else entries(content)
 
 
 def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
-    found = ((j, _source(part, texts)) for j, part in entries(content))
-    return [(j, source) for j, source in found if source is not None]
+    return [(j, source) for j, part in _parts(content) if (source := _source(part, texts)) is not None]
 
 
 def _source(part: Block, texts: Texts) -> Source | None:
     if part.get("type") != "image_url":
         return None
-    match part.get("image_url"):
-        case str(url) | {"url": str(url)}:
-            return address(url, texts)
-        case {"file_id": str(reference)}:
-            return Opaque(reference)
-        case _:
-            return None
+    held = part.get("image_url")
+    if isinstance(url := value_in(held, "url") if isinstance(held, dict) else held, str):
+        return address(url, texts)
+    if isinstance(reference := value_in(held, "file_id"), str):
+        return Opaque(reference)
+    return None
 
 
 def _foreign(part: Block, texts: Texts) -> Source | None:
@@ -114,7 +119,10 @@ DIALECT = Dialect(
 def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.tool_images != "native"
     held = [sight for sight in scene.sights if sight.held]
-    edits = in_place([sight for sight in scene.sights if not sight.held], tree, DIALECT)
+    standing = [sight for sight in scene.sights if not sight.held]
+    edits = in_place([sight for sight in standing if sight.place[-1] != "content"], tree, DIALECT)
+    for alone in (sight for sight in standing if sight.place[-1] == "content"):
+        edits += result(alone.place, [alone], tree, DIALECT, hoist=False)
     for message, group in groupby(held, key=lambda sight: sight.message):
         edits += result((ITEMS, message, "content"), list(group), tree, DIALECT, hoist=hoist)
     leaving = [sight for sight in held if hoist and has_pixels(sight)]
@@ -135,6 +143,8 @@ def _run_end(sight: Sight, tree: Json) -> int:
 
 
 def _in_call_order(sights: list[Sight], tree: Json) -> list[Sight]:
+    if len(sights) == 1:
+        return sights
     start = sights[0].message
     while start > 0 and at(tree, ITEMS, start, "role") in ("tool", "function"):
         start -= 1

@@ -19,7 +19,7 @@ from sightline.wire.inline import address
 from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader, is_said
 from sightline.wire.rescue import announces, worded
-from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, word_in
+from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
 
 PATHS = ("/v1/responses", "/responses", "/v1/responses/compact", "/responses/compact")
 COUNTS = ("/v1/responses/input_tokens", "/responses/input_tokens")
@@ -30,6 +30,8 @@ ITEMS = "input"
 _DETAIL: Block = {"detail": "auto"}
 _ELSEWHERE = ("previous_response_id", "conversation")  # what names a part of the conversation that OpenAI holds
 _LISTS = ("function_call_output", "custom_tool_call_output")  # of the outputs that may be text, those that need not
+_REMOTE = "mcp_call"  # a call with what came of it, made by the provider itself
+_STREAMS = ("stdout", "stderr")  # the texts of what a shell brought
 _SPOKEN = ("reasoning", "image_generation_call", "web_search_call", "file_search_call", "code_interpreter_call")
 
 
@@ -40,11 +42,12 @@ def read(tree: Json, texts: Texts) -> Scene:
     run: list[Call] = []  # the calls of the outputs that stand just before
     announced = False  # … one of which says that images will follow without a word
     for i, item in enumerate(items(tree, ITEMS)):
-        if _is_output(item):
-            announced = _output(reader, (ITEMS, i, "output"), item) or announced
+        kind = _kind(item)
+        if kind.endswith("_output"):
             run.append(reader.called(item, "call_id"))
+            announced = _output(reader, (ITEMS, i, "output"), kind, item, run[-1]) or announced
             continue
-        _item(reader, (ITEMS, i, "content"), item, run, announced)
+        _item(reader, (ITEMS, i, "content"), kind, item, run, announced)
         run, announced = [], False
     partial = any(at(tree, key) is not None for key in _ELSEWHERE)
     model, stream = word_in(tree, "model", texts), at(tree, "stream") is True
@@ -53,7 +56,7 @@ def read(tree: Json, texts: Texts) -> Scene:
 
 def _kind(item: Json) -> str:
     """Messages may come without a type."""
-    return text_in(item, "type") or ("message" if at(item, "role") is not None else "")
+    return text_in(item, "type") or ("message" if value_in(item, "role") is not None else "")
 
 
 def _is_output(item: Json) -> bool:
@@ -61,35 +64,48 @@ def _is_output(item: Json) -> bool:
 
 
 def _is_call(item: Json) -> bool:
-    return _kind(item).endswith("_call") and isinstance(at(item, "call_id"), str)
+    return _kind(item).endswith("_call") and isinstance(value_in(item, "call_id"), str)
 
 
-def _item(reader: Reader, place: Path, item: Json, run: list[Call], announced: bool) -> None:
-    if _is_call(item):
+def _is_spoken(item: Json) -> bool:
+    return _is_call(item) or _kind(item) in (*_SPOKEN, _REMOTE) or at(item, "role") == "assistant"
+
+
+def _item(reader: Reader, place: Path, kind: str, item: Json, run: list[Call], announced: bool) -> None:
+    if kind.endswith("_call") and _is_call(item):
         reader.message("assistant")
         arguments = parsed(text_in(item, "arguments"), reader.texts)
         reader.calling(word_in(item, "call_id", reader.texts), word_in(item, "name", reader.texts), arguments)
-    elif _kind(item) in _SPOKEN or at(item, "role") == "assistant":
+    elif kind == _REMOTE:
         reader.message("assistant")
-    elif _kind(item) == "message" and at(item, "role") == "user":
-        reader.heard(place, at(item, "content"), _images(item, reader.texts), run, announced=announced)
+        own, arguments = word_in(item, "id", reader.texts), parsed(text_in(item, "arguments"), reader.texts)
+        reader.calling(own, word_in(item, "name", reader.texts), arguments)
+        reader.said((*place[:-1], "output"), text_in(item, "output"), reader.calls[own])
+    elif (role := value_in(item, "role")) == "assistant" or kind in _SPOKEN:
+        reader.message("assistant")
+    elif role == "user" and kind == "message":
+        reader.heard(place, value_in(item, "content"), _images(item, reader.texts), run, announced=announced)
     else:
         reader.message("other")
         for j, source in _images(item, reader.texts):
             reader.pasted((*place, j), source)
 
 
-def _output(reader: Reader, place: Path, item: Json) -> bool:
+def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> bool:
     """What a tool brought; whether it says that its images stand in the following message."""
     reader.message("tool")
-    call = reader.called(item, "call_id")
-    output = at(item, "output")
-    if _kind(item) == "computer_call_output":
+    output = value_in(item, "output")
+    if kind == "computer_call_output":
         if isinstance(output, dict) and (source := _source(output, reader.texts)):
             reader.brought(place, source, call, fixed=True)
     elif isinstance(output, str):
         reader.said(place, output, call)
         return announces(output)
+    elif kind == "shell_call_output":
+        for k, part in entries(output):
+            for stream in _STREAMS:
+                reader.said((*place, k, stream), text_in(part, stream), call)
+        return False
     for k, part in entries(output):
         if (source := _source(part, reader.texts)) is not None:
             reader.brought((*place, k), source, call)
@@ -99,25 +115,23 @@ def _output(reader: Reader, place: Path, item: Json) -> bool:
 
 
 def _images(item: Json, texts: Texts) -> list[tuple[int, Source]]:
-    found = ((j, _source(part, texts)) for j, part in entries(at(item, "content")))
-    return [(j, source) for j, source in found if source is not None]
+    parts = entries(value_in(item, "content"))
+    return [(j, source) for j, part in parts if (source := _source(part, texts)) is not None]
 
 
 def _source(part: Block, texts: Texts) -> Source | None:
     if part.get("type") not in ("input_image", "computer_screenshot"):
         return None
-    match part:
-        case {"image_url": str(url)}:
-            return address(url, texts)
-        case {"file_id": str(reference)}:
-            return Opaque(reference)
-        case _:
-            return None
+    if isinstance(url := part.get("image_url"), str):
+        return address(url, texts)
+    if isinstance(reference := part.get("file_id"), str):
+        return Opaque(reference)
+    return None
 
 
 def _tools(tree: Json, texts: Texts) -> Iterator[str]:
     """The names of the tools: at the top, in items that bring more of them, and inside namespaces."""
-    brought = (item.get("tools") for _, item in entries(at(tree, ITEMS)) if _kind(item) == "additional_tools")
+    brought = (item.get("tools") for _, item in entries(at(tree, ITEMS)) if item.get("type") == "additional_tools")
     for tools in (at(tree, "tools"), *brought):
         for _, tool in entries(tools):
             for each in (tool, *(inner for _, inner in entries(tool.get("tools")))):
@@ -141,29 +155,33 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     edits = in_place([sight for sight in scene.sights if not sight.held or sight.fixed], tree, DIALECT)
     for message, group in groupby(held, key=lambda sight: sight.message):
         if _is_text(message, tree):
-            edits.append(_in_words((ITEMS, message, "output"), list(group), tree))
+            edits += [_in_words(place, list(held), tree) for place, held in groupby(group, key=lambda s: s.place)]
         else:
             edits += result((ITEMS, message, "output"), list(group), tree, DIALECT, hoist=hoist)
     leaving = [sight for sight in held if (hoist or _is_text(sight.message, tree)) and has_pixels(sight)]
+    order = _call_order(tree) if leaving else {}
     for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), _message("assistant", marks.BRIDGE)))
-        shown = moved(_in_call_order(list(run), tree), tree, DIALECT)
+        called = sorted(run, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
+        shown = moved(called, tree, DIALECT)
         edits.append(Insert((ITEMS, end), _message("user", [_detailed(part) for part in shown])))
     return edits
 
 
 def _is_text(message: int, tree: Json) -> bool:
-    """Is an output a text that must stay one?"""
+    """Is an output of texts that must stay such?"""
     item = at(tree, ITEMS, message)
-    return _kind(item) not in _LISTS and isinstance(at(item, "output"), str)
+    return _kind(item) == "shell_call_output" or (_kind(item) not in _LISTS and isinstance(at(item, "output"), str))
 
 
 def _in_words(place: Path, sights: list[Sight], tree: Json) -> Edit:
     """A text whose images are gone from it: what stands for each is said in its very place."""
     said = (marks.MARKER if has_pixels(sight) else text_in(block(sight, tree, DIALECT), "text") for sight in sights)
     words = {sight.within or (): each for sight, each in zip(sights, said, strict=True)}
-    return Replace(place, worded(text_in(at(tree, *place[:-1]), "output"), words))
+    text = at(tree, *place)
+    assert isinstance(text, str)
+    return Replace(place, worded(text, words))
 
 
 def _detailed(part: Json) -> Json:
@@ -177,14 +195,23 @@ def _message(role: str, content: Json) -> Json:
 
 
 def _run_end(sight: Sight, tree: Json) -> int:
-    """The index just after the run of outputs in which a sight stands."""
+    """The index just after the run of outputs in which a sight stands; of those of what was called together with it."""
     end = sight.message
+    if _kind(at(tree, ITEMS, end)) == _REMOTE:
+        end += 1
+        spoken = end
+        while _is_spoken(at(tree, ITEMS, spoken)):
+            spoken += 1
+        end = spoken if _is_output(at(tree, ITEMS, spoken)) else end
     while _is_output(at(tree, ITEMS, end)):
         end += 1
     return end
 
 
-def _in_call_order(sights: list[Sight], tree: Json) -> list[Sight]:
-    made = (item for item in items(tree, ITEMS)[: sights[0].message] if _is_call(item))
-    order = {text_in(item, "call_id"): index for index, item in enumerate(made)}
-    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
+def _call_order(tree: Json) -> dict[str, int]:
+    """The calls by their ids, numbered: of one id the first, so that no later one moves what was sent before."""
+    order: dict[str, int] = {}
+    for item in items(tree, ITEMS):
+        if _is_call(item):
+            order.setdefault(text_in(item, "call_id"), len(order))
+    return order

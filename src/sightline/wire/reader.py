@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import get_args
 
 from sightline.model import marks
-from sightline.model.scene import Call, Json, Message, Path, Scene, Sight
+from sightline.model.scene import Call, Json, Message, Path, Role, Scene, Sight
 from sightline.model.source import Source
 from sightline.wire import rescue
 from sightline.wire.shape import Texts, at, entries, path_in, text_in, word_in
 
 # What clients themselves say in the user's name. A message of nothing else is not the user's.
 _REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+
+# Every message is one of these few: none has to be made.
+_MESSAGES = {role: (Message(role), Message(role, opens=True)) for role in get_args(Role)}
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".ico")
 
@@ -24,20 +27,23 @@ class Reader:
     calls: dict[str, Call] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
+    named: list[tuple[int, Call]] = field(default_factory=list)  # the calls that name a file, with their messages
 
     def calling(self, call_id: str, name: str, arguments: Json) -> None:
         """A call that the assistant made."""
         path = path_in(arguments, self.texts)
-        self.calls[call_id] = Call(call_id, name, path, arguments if isinstance(arguments, dict) else {})
+        call = self.calls[call_id] = Call(call_id, name, path, arguments if isinstance(arguments, dict) else {})
+        if path is not None:
+            self.named.append((self._here, call))
 
     def called(self, holder: Json, key: str) -> Call:
         """The call that a result answers."""
         name = word_in(holder, key, self.texts)
         return self.calls.get(name) or Call(name)
 
-    def message(self, role: Literal["user", "assistant", "tool", "other"], *, opens: bool = False) -> None:
+    def message(self, role: Role, *, opens: bool = False) -> None:
         """The next message begins; sights that are seen from now on stand in it."""
-        self.messages.append(Message(role, opens))
+        self.messages.append(_MESSAGES[role][opens])
 
     def pasted(self, place: Path, source: Source) -> None:
         self.sights.append(Sight(place, source, "user", message=self._here))
@@ -64,12 +70,17 @@ class Reader:
 
         With `announced`, one of these has said that images would follow without a word.
         """
-        words = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in entries(content)]
+        alone = isinstance(content, dict)  # a part, where a list of parts is meant
+        parts = [content] if alone else content
+        words = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in entries(parts)]
         self.message("user", opens=is_said(words))
+        if not images:
+            return
         moved = is_hoist(words) or (announced and not any(word.strip() for word in words))
         owned = owners(len(images), run) if moved else [None] * len(images)
         for (j, source), owner in zip(images, owned, strict=True):
-            self.stands((*place, j), source, at(content, j - 1), owner or Call("") if moved else None)
+            here = place if alone else (*place, j)
+            self.stands(here, source, at(content, j - 1), owner or Call("") if moved else None)
 
     def said(self, place: Path, leaf: str, call: Call | None) -> None:
         """A text in a tool's result, which may hold images that a library has written into it."""
@@ -81,12 +92,17 @@ class Reader:
         return len(self.messages) - 1
 
     def scene(self, model: str, *, stream: bool, tools: Iterable[str] = (), partial: bool = False) -> Scene:
-        return Scene(model, tuple(self.sights), stream, tuple(self.messages), frozenset(tools), partial)
+        sights, messages, named = tuple(self.sights), tuple(self.messages), tuple(self.named)
+        return Scene(model, sights, stream, messages, frozenset(tools), partial, named)
 
 
 def is_said(texts: Iterable[str]) -> bool:
     """Are these the words of a person, and not of the program in between?"""
-    return any(text.strip() and not text.lstrip().startswith(_REMINDERS) and not marks.leads(text) for text in texts)
+    for text in texts:
+        bare = text.lstrip()
+        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare):
+            return True
+    return False
 
 
 def is_hoist(texts: Iterable[str]) -> bool:

@@ -1,7 +1,7 @@
 """Images that a library has written into the text of a tool's result.
 
-Only whole values count: a leaf of JSON, or a text that is nothing else. A data URL inside a page or a program that
-an agent reads stays where it is, for the agent may be about to edit it.
+Only whole values count: a leaf of JSON, of one value or of several on lines of their own, or a text that is nothing
+else. A data URL inside a page or a program that an agent reads stays where it is: the agent may be about to edit it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from sightline.model.edit import Edit, Replace
+from sightline.model.fate import Repeated
 from sightline.model.marks import SEE_BELOW
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
@@ -27,9 +28,11 @@ _HOLDERS = frozenset(
     {"media", "image-data", "file-data", "image-url", "file-url", "file", "image", "image_url", "input_image"}
 )
 # How base64 begins for the kinds of image that there are, at the start of a JSON string or of a data URL in one.
-_signs = re.compile(
-    r'(?:["\s,]|\\[nrt])(?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)'
-).search
+_BEGINNINGS = "(?:data:|iVBORw0KGg|/9j/|R0lGOD|UklGR|SUkqA|TU0AK|AAAA[A-Za-z0-9+/_-]{2}|Qk[0-3]|AAABAA)"
+_sign = re.compile(_BEGINNINGS).search  # wherever it stands: found in a quarter of the time, and nearly never there
+_signs = re.compile(rf'(?:["\s,]|\\[nrt]){_BEGINNINGS}').search
+
+_blanks = re.compile(r"[ \t\n\r]*").match
 
 
 def pictures(leaf: str, texts: Texts) -> Iterator[tuple[Path, Inline]]:
@@ -38,6 +41,8 @@ def pictures(leaf: str, texts: Texts) -> Iterator[tuple[Path, Inline]]:
         yield (), whole
         return
     value = _promising(leaf, texts)
+    if value is None:
+        return
     found = list(_leaves(value, (), texts))
     holders = [_holder(value, way) for way, _ in found]
     crowds = Counter(holders)
@@ -47,21 +52,47 @@ def pictures(leaf: str, texts: Texts) -> Iterator[tuple[Path, Inline]]:
 
 def _promising(leaf: str, texts: Texts) -> Json:
     """The JSON that a text is, if anything in it can be an image."""
-    return _parsed(leaf) if texts.token in leaf or _signs(leaf) else None
+    return _parsed(leaf) if _opens(leaf) and (texts.token in leaf or (_sign(leaf) and _signs(leaf))) else None
+
+
+def _opens(leaf: str) -> bool:
+    """Does it begin as JSON does? Most texts do not, and need not be searched."""
+    return leaf.lstrip()[:1] in ("[", "{", '"')
 
 
 def _parsed(leaf: str) -> Json:
-    if leaf.lstrip()[:1] not in ("[", "{", '"'):
-        return None
     try:
-        return _loads(leaf)
+        return _loads(leaf) if _opens(leaf) else None
     except (ValueError, RecursionError):
         return None
 
 
 def _loads(leaf: str) -> Json:
-    value: Json = json.loads(leaf, object_pairs_hook=_every)
-    return value
+    """The value; where several stand one after another, as in lines of JSON, the list of them."""
+    values = [value for _, _, value in _values(leaf)]
+    return values[0] if len(values) == 1 else values
+
+
+def _values(leaf: str) -> list[tuple[int, int, Json]]:
+    """The values that a text is made of, each with its beginning and its end.
+
+    Several are objects or lists that begin on lines of their own: a log may hold values, and is none.
+    """
+    found: list[tuple[int, int, Json]] = []
+    at = _past_blanks(leaf, 0)
+    while at < len(leaf):
+        value, end = _decode(leaf, at)
+        found.append((at, end, value))
+        at = _past_blanks(leaf, end)
+    apart = all("\n" in leaf[end:start] for (_, end, _), (start, _, _) in pairwise(found))
+    if len(found) > 1 and not (apart and all(isinstance(value, dict | list) for _, _, value in found)):
+        raise ValueError("words beside a value")
+    return found
+
+
+def _past_blanks(leaf: str, at: int) -> int:
+    found = _blanks(leaf, at)
+    return found.end() if found else at
 
 
 def _every(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -75,6 +106,22 @@ def _every(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         found[again(key, passed[key]) if passed[key] < totals[key] - 1 else key] = value
         passed[key] += 1
     return found
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_every).raw_decode
+
+
+def strings(value: Json, way: Path = ()) -> Iterator[tuple[Path, str]]:
+    """The texts of a JSON value, each with the way to it."""
+    match value:
+        case str():
+            yield way, value
+        case list() if len(way) < _DEEPEST:
+            for index, item in enumerate(value):
+                yield from strings(item, (*way, index))
+        case dict() if len(way) < _DEEPEST:
+            for key, item in value.items():
+                yield from strings(item, (*way, key))
 
 
 def _leaves(value: Json, way: Path, texts: Texts) -> Iterator[tuple[Path, Inline]]:
@@ -107,19 +154,26 @@ def pieces(leaf: str, sights: Sequence[Sight]) -> list[str | Sight]:
     """A tool's text taken apart: the words that it kept, and its sights, in their order."""
     if any(sight.within == () for sight in sights):
         return list(sights)
-    value: Json = json.loads(leaf)
+    try:
+        value: Json = json.loads(leaf)
+    except ValueError:  # several values
+        value = None
     by_way = {sight.within: sight for sight in sights}
     lead, parts = _parts(value)
     if parts is not None and all(way and way[:-1] == lead for way in by_way):
         return [by_way.get((*lead, index)) or _words(part) for index, part in enumerate(parts) if part is not None]
-    return [worded(leaf, {way: HERE for way in by_way if way}), *sights]
+    said = worded(leaf, {way: HERE for way in by_way if way})
+    return [said, *(sight for sight in sights if not isinstance(sight.fate, Repeated))]
 
 
 def worded(leaf: str, words: Mapping[Path, str]) -> str:
     """A tool's text with these words in the places of its images."""
     if () in words:
         return words[()]
-    value = _loads(leaf)
+    values = _values(leaf)
+    if len(values) > 1:
+        return _each_worded(leaf, values, words)
+    value = values[0][2]
     edits: list[Edit] = []
     for outer, group in groupby(words, key=lambda way: _text_on(value, way)):
         inner = {way[len(outer) :]: words[way] for way in group}
@@ -129,6 +183,18 @@ def worded(leaf: str, words: Mapping[Path, str]) -> str:
         else:
             edits.append(Replace(outer, {"type": "text", "text": inner[()]}))
     return patched(leaf, edits)
+
+
+def _each_worded(leaf: str, values: Sequence[tuple[int, int, Json]], words: Mapping[Path, str]) -> str:
+    """Of a text of several values: what stands between them stays."""
+    pieces: list[str] = []
+    at = 0
+    for number, (start, end, _) in enumerate(values):
+        inner = {(0, *way[1:]): said for way, said in words.items() if way[0] == number}
+        one = leaf[start:end]
+        pieces += [leaf[at:start], worded(f"[{one}]", inner)[1:-1] if inner else one]
+        at = end
+    return "".join([*pieces, leaf[at:]])
 
 
 def _text_on(value: Json, way: Path) -> Path:

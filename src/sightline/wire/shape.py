@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Protocol
 
 from sightline.model.scene import Json
@@ -54,12 +53,14 @@ def items(tree: Json, key: str) -> list[Json]:
     return found if isinstance(found, list) else []
 
 
-def entries(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:
+def entries(value: Json) -> list[tuple[int, dict[str, Json]]]:
     """The objects of a list with their indexes; nulls and other things in it are passed over."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            if isinstance(item, dict):
-                yield index, item
+    return [(i, item) for i, item in enumerate(value) if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def value_in(value: Json, key: str) -> Json:
+    """What `at` gives for a single key, in a third of the time: it is asked of every message."""
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def text_in(value: Json, key: str) -> str:
@@ -83,16 +84,19 @@ def path_in(arguments: Json, texts: Texts) -> str | None:
     """The path of the file that a tool call's arguments name, if they name one."""
     if not isinstance(arguments, dict):
         return None
-    return next((path for key in _PATHS if key in arguments and (path := word_in(arguments, key, texts))), None)
+    for key in _PATHS:
+        if key in arguments and (path := word_in(arguments, key, texts)):
+            return path
+    return None
 
 
 def parsed(leaf: str, texts: Texts) -> Json:
     """Arguments are JSON inside a string of JSON; long ones hold a file, not its name."""
-    text = texts.text_of(leaf)
+    text = texts.text_of(leaf) if texts.token in leaf else leaf
     if len(text) > _LONGEST_ARGUMENTS:
         return None
     try:
-        found: Json = json.loads(bytes(text) or b"null")
+        found: Json = json.loads(text if isinstance(text, str) else bytes(text)) if text else None
     except (ValueError, RecursionError):
         return None
     return found

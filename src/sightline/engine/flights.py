@@ -1,0 +1,84 @@
+"""Single flight among processes: the same look, asked for in several at once, is made and paid for once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from sightline.model.ports import Flight, Record
+from sightline.model.scene import Json
+
+T = TypeVar("T")
+_LEASE = 6.0  # seconds after which a process that died is no longer waited for
+_RENEWED = 2.0
+_POLLED = 0.05
+_PATIENCE = 150.0  # as long as a look takes that is tried twice
+
+
+def named(*asked: Json) -> str:
+    """A name for a look: the same for the same of everything that makes a difference to the answer."""
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+async def once(
+    record: Record,
+    scope: str,
+    name: str,
+    work: Callable[[], Awaitable[T]],
+    words: Callable[[T], str | None],
+    since: float,
+    patience: float = _PATIENCE,
+) -> T | str:
+    """What `work` gives; or the words of somebody else who made the same look since then.
+
+    A failure, which has no words, is not shared: it may be a key or a connection of that process alone.
+    """
+    flight, end = Flight(scope, name, secrets.token_hex(8)), time.monotonic() + patience
+    while ahead := await asyncio.to_thread(record.claim, flight, since, _LEASE):
+        answer = await _landed(record, replace(flight, owner=ahead), end)
+        if answer is not None:
+            return answer
+        if time.monotonic() >= end:
+            return await work()
+    return await _made(record, flight, work, words)
+
+
+async def _landed(record: Record, ahead: Flight, end: float) -> str | None:
+    """What came of another's look; None: nothing, or nothing yet."""
+    while time.monotonic() < end:
+        known, answer = record.landed(ahead)
+        if answer is not None or not known:
+            return answer
+        await asyncio.sleep(_POLLED)
+    return None
+
+
+async def _made(
+    record: Record, flight: Flight, work: Callable[[], Awaitable[T]], words: Callable[[T], str | None]
+) -> T:
+    """The look itself; whatever becomes of it, nobody goes on waiting."""
+    over = asyncio.Event()
+    renewing = asyncio.ensure_future(_renewed(record, flight, over))
+    answer: str | None = None
+    try:
+        made = await work()
+        answer = words(made)
+        return made
+    finally:
+        over.set()
+        await renewing  # or it would claim what has landed
+        await asyncio.to_thread(record.land, flight, answer)
+
+
+async def _renewed(record: Record, flight: Flight, over: asyncio.Event) -> None:
+    while not over.is_set():
+        try:
+            await asyncio.wait_for(over.wait(), _RENEWED)
+        except TimeoutError:
+            await asyncio.to_thread(record.claim, flight, 0.0, _LEASE)

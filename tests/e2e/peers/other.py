@@ -1,0 +1,37 @@
+"""Asks a model of a provider that only LiteLLM reaches, in an environment where that is: `other.py PROVIDER MODEL`."""
+
+import asyncio
+import json
+import sys
+from base64 import b64decode
+from hashlib import sha256
+
+from sightline.model.asking import Question
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+from sightline.seers.registry import Registry
+
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+class Nobody:
+    """No request goes over a wire of our own."""
+
+    async def ask(self, *_: object) -> Refusal:
+        raise AssertionError("a wire of our own was used")
+
+
+def main(provider: str, model: str) -> None:
+    image = Image(sha256(PIXEL).hexdigest(), "image/png", Size(1, 1), PIXEL)
+    seer = Registry(Nobody(), lambda receiver: receiver == provider).named(provider, model)
+    assert not isinstance(seer, Refusal), seer
+    told = asyncio.run(seer.ask(Question("What is it?", (image,), "You are the eyes.")))
+    if isinstance(told, Refusal):
+        print(json.dumps({"refusal": [told.code, str(told)]}))
+    else:
+        print(json.dumps({"text": told.text, "seer": told.seer, "usage": [told.usage.input, told.usage.output]}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,318 @@
+"""What hangs on a turn: the words that were said in it, the failures that hold in it, the looks that it has."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from sightline.model.refusal import Refusal
+from sightline.store import open_record
+from sightline.wire import ANTHROPIC, OPENAI_CHAT
+from sightline.wire.chain import chain
+from tests.engine.parts import BLIND, ScriptedSeer, Stage, Talk, all_words, encoded, picture, sent, turns
+from tests.requirements import requirement
+from tests.wire.bodies import block, body, calling, part, text, tool, user
+
+FAILED = Refusal("unavailable", "up/eye did not describe it (status 500)", "send another message in a while")
+
+
+def digest(seed: int = 0) -> str:
+    return sha256(picture(seed)).hexdigest()
+
+
+@requirement("tell.context")
+async def test_whoever_looks_is_told_what_was_said_last() -> None:
+    seer = ScriptedSeer()
+    talk = Talk().say("first of all").answer("yes").say("why is the build red?", picture())
+    await Stage(seer, context=True).prepare(talk.body)
+    ((instructions, question),) = seer.asked
+    assert instructions == "look"
+    assert question.startswith("what?\n\nFor orientation only")
+    assert question.endswith("\nUser: first of all\nAssistant: yes\nUser: why is the build red?")
+
+
+@requirement("tell.context")
+async def test_it_is_told_eight_messages_and_no_more_of_them_than_fits() -> None:
+    seer = ScriptedSeer()
+    talk = Talk()
+    for number in range(6):
+        talk.say(f"question {number} " + "and " * 100).answer(f"answer {number} " + "so " * 300)
+    await Stage(seer, context=True).prepare(talk.say("and this?", picture()).body)
+    said = seer.asked[0][1].partition("follow it:\n")[2].split("\n")
+    assert len(said) == 8
+    assert said[-1] == "User: and this?"
+    assert said[0].startswith("Assistant: answer 2 ")
+    spoken = [line.removeprefix("Assistant: ") for line in said if line.startswith("Assistant: ")]
+    assert {len(line) for line in spoken[1:]} == {500}
+    assert all(line.endswith("…") for line in spoken)
+    assert sum(map(len, said)) == 3000
+
+
+@requirement("tell.context")
+async def test_of_many_short_messages_it_is_told_the_last_eight() -> None:
+    seer = ScriptedSeer()
+    talk = Talk()
+    for number in range(6):
+        talk.say(f"q{number}").answer(f"a{number}")
+    await Stage(seer, context=True).prepare(talk.say("and this?", picture()).body)
+    said = seer.asked[0][1].partition("follow it:\n")[2].split("\n")
+    assert said == [
+        *("Assistant: a2", "User: q3", "Assistant: a3", "User: q4", "Assistant: a4", "User: q5", "Assistant: a5"),
+        "User: and this?",
+    ]
+
+
+@requirement("tell.context")
+async def test_one_long_message_leaves_room_for_no_other() -> None:
+    seer = ScriptedSeer()
+    await Stage(seer, context=True).prepare(Talk().say("before").say("so " * 3000, picture()).body)
+    assert seer.asked[0][1].partition("follow it:\n")[2] == f"User: {'so ' * 3000}"[:2999] + "…"
+
+
+@requirement("tell.context")
+async def test_what_programs_and_tools_say_and_what_comes_later_is_not_told() -> None:
+    seer = ScriptedSeer()
+    talk = Talk().say("look around")
+    talk.messages.append(user(text("<system-reminder>secret</system-reminder>")))
+    talk.read(("a.png", picture()), words="I open it")
+    talk.messages[-1]["content"][0]["content"].insert(0, text("from the tool"))
+    talk.read(("b.png", picture()), words="I open it again")
+    await Stage(seer, context=True).prepare(talk.body)
+    assert seer.asked[0][1].partition("follow it:\n")[2] == "User: look around\nAssistant: I open it"
+
+
+@requirement("tell.context")
+async def test_half_a_letter_and_a_payload_among_the_words_do_no_harm() -> None:
+    seer = ScriptedSeer()
+    await Stage(seer, context=True).prepare(Talk().say("\ud83d and " + encoded(picture(7)) * 30, picture()).body)
+    said = seer.asked[0][1].partition("follow it:\n")[2]
+    assert said.startswith("User: ? and ")
+    said.encode()
+    assert len(said) < 40, "a payload is no words"
+
+
+@requirement("tell.context")
+@pytest.mark.parametrize("context", [True, False])
+async def test_without_the_setting_or_without_words_nothing_is_told(context: bool) -> None:
+    seer = ScriptedSeer()
+    asked = Talk().say("words", picture()).body
+    if context:
+        asked["messages"] = [user(block(encoded(picture())))]
+    await Stage(seer, context=context).prepare(asked)
+    assert seer.asked == [("look", "what?")]
+
+
+@requirement("tell.with_context", "tell.canonical")
+async def test_a_description_with_context_is_for_its_turn_alone() -> None:
+    seer = ScriptedSeer(["for the build", "for the colour", "for nobody"])
+    stage = Stage(seer, context=True)
+    one, other = Talk().say("why is the build red?", picture()), Talk().say("which red is it?", picture())
+    (first,) = all_words(await stage.prepare(one.body))
+    (second,) = all_words(await stage.prepare(other.body))
+    assert "for the build" in first
+    assert "for the colour" in second
+    assert stage.record.description("somebody", digest(), "up/eye", "v1") is None, "it is not shared"
+    # In its own turn and ever after it stands at its place; brought again by another turn, it is looked at anew.
+    one.answer("because").say("and again?", picture())
+    assert all_words(await stage.prepare(one.body))[0] == first
+    assert len(seer.asked) == 3
+
+
+@requirement("tell.canonical")
+async def test_what_was_described_without_context_is_known_to_every_conversation() -> None:
+    seer = ScriptedSeer(["for all", "again"])
+    stage = Stage(seer)
+    await stage.prepare(Talk().say("one", picture()).body)
+    with_context = Stage(seer, record=stage.record, context=True)
+    (told,) = all_words(await with_context.prepare(Talk().say("two", picture()).body))
+    assert "for all" in told
+    assert seer.asked == [("look", "what?")]
+
+
+@requirement("tell.canonical")
+async def test_an_image_of_an_earlier_turn_is_described_without_the_conversation() -> None:
+    seer = ScriptedSeer()
+    stage = Stage(seer, context=True)
+    talk = Talk(model="seeing-1").say("one", picture()).answer("yes").say("two")
+    await stage.prepare(talk.body)
+    talk.model = "blind-1"  # somebody else goes on with it
+    await stage.prepare(talk.body)
+    assert seer.asked == [("look", "what?")]
+    assert stage.record.description("somebody", digest(), "up/eye", "v1") is not None
+
+
+@requirement("tell.holds")
+@pytest.mark.parametrize("context", [True, False])
+async def test_what_was_said_at_a_place_is_said_there_again_also_by_the_next_process(
+    tmp_path: Path, context: bool
+) -> None:
+    seer = ScriptedSeer([f"words {number}" for number in range(9)])
+    talk = Talk().say("one", picture()).read(("a.png", picture(1)), ("a.png", picture()))
+    asked = []
+    for _ in range(2):
+        record = open_record(tmp_path)
+        stage = Stage(seer, record=record, context=context)
+        asked += [sent(await stage.prepare(talk.body)) for _ in range(2)]
+        record.close()
+    assert asked[1:] == asked[:-1]
+    assert len(seer.asked) == 2
+    talk.read(("b.png", picture(2))).answer("done").say("next")
+    later = sent(await Stage(seer, record=open_record(tmp_path), context=not context).prepare(talk.body))
+    assert later["messages"][: len(asked[0]["messages"])] == asked[0]["messages"]
+    assert len(seer.asked) == 3
+
+
+@requirement("tell.holds", "tell.failure", "fault.remembered")
+async def test_a_failure_holds_until_the_next_turn_also_in_another_process() -> None:
+    seer = ScriptedSeer([FAILED, "well"])
+    stage = Stage(seer)
+    talk = Talk().say("one", picture())
+    (sentence,) = all_words(await stage.prepare(talk.body))
+    assert "status 500" in sentence
+    talk.read(("b.png", picture(1)))  # a step is no turn
+    stage = Stage(seer, record=stage.record)
+    failed, well = all_words(await stage.prepare(talk.body))
+    assert failed == sentence
+    assert "well" in well
+    again, _ = all_words(await stage.prepare(talk.answer("oh").say("try again").body))
+    assert "well" in again
+    assert len(seer.asked) == 3
+
+
+async def test_what_the_record_cannot_take_is_not_asked_for_twice() -> None:
+    seer = ScriptedSeer([FAILED, "once", "twice"])
+    stage = Stage(seer, context=True)
+    stage.record.close()
+    talk = Talk().say("one", picture(), picture(1))
+    first = sent(await stage.prepare(talk.body))
+    assert sent(await stage.prepare(talk.body)) == first
+    assert len(seer.asked) == 2
+
+
+@requirement("turn.id")
+async def test_a_turn_is_named_by_all_that_was_said_up_to_its_beginning() -> None:
+    seer = ScriptedSeer([str(number) for number in range(20)])
+    stage = Stage(seer, context=True)
+
+    async def looks(talk: Talk) -> int:
+        """How many more there are: one for each turn that is another one."""
+        before = len(seer.asked)
+        await stage.prepare(talk.body)
+        return len(seer.asked) - before
+
+    assert await looks(Talk().say("one").answer("yes").say("see", picture())) == 1
+    assert await looks(Talk().say("one").answer("yes").say("see", picture()).read(("a.png", picture()))) == 0
+    assert await looks(Talk("blind-2").say("one").answer("yes").say("see", picture())) == 0, "who is asked is no word"
+    assert await looks(Talk().say("one").answer("no").say("see", picture())) == 1
+
+    def named(talk: Talk) -> str:
+        reading = stage.read(talk.say("see", picture()).body)
+        return chain(reading.tree, ANTHROPIC.head, ANTHROPIC.items, reading.texts, reading.scene.sights).names[-1]
+
+    first, other, longer = Talk().say("one"), Talk().say("ONE"), Talk(system="be long").say("one")
+    assert len({named(each.answer("yes")) for each in (first, other, longer)}) == 3
+    marked = Talk().say("one").answer("yes").say("see", picture())
+    marked.messages[0]["content"][0]["cache_control"] = {"type": "ephemeral"}
+    assert await looks(marked) == 0
+
+
+@requirement("seer.per_turn")
+async def test_a_turn_has_so_many_looks_and_beyond_them_one_sentence_and_a_note() -> None:
+    seer = ScriptedSeer()
+    stage = Stage(seer, max_images=2)
+    talk = Talk().say("go").read(("0.png", picture(0)))
+    for seed in (1, 2, 3):
+        talk.read((f"{seed}.png", picture(seed)))
+        for _ in range(2):  # and clients repeat themselves
+            said = all_words(await stage.prepare(talk.body))
+    assert ["a description" in each for each in said] == [True, True, False, False]
+    assert said[3] == (
+        "[The image 3.png is not available: as many images as one turn allows were described already. Do not guess "
+        "what it shows. Another message has it looked at, or `sightline config set maxImagesPerTurn` raises their "
+        "number.]"
+    )
+    assert len(seer.asked) == 2
+    noted = stage.record.entries("vision_proxy.skip")
+    assert [entry.images for entry in noted] == [(digest(2),), (digest(3),)]
+    assert "as many images as one turn allows" in str(noted[0].about["reason"])
+    # Another process knows it; another turn has looks of its own, for the newest.
+    assert all_words(await Stage(seer, max_images=2, record=stage.record).prepare(talk.body)) == said
+    more = replace(talk, messages=[*talk.messages]).read(("4.png", picture(4)))
+    other = all_words(await Stage(seer, max_images=2, record=stage.record).prepare(more.body))
+    assert "as many images as one turn allows" in other[-1]
+    after = all_words(await stage.prepare(talk.answer("I am done").say("go on").body))
+    assert after[:2] == said[:2]
+    assert ["a description" in each for each in after] == [True] * 4
+    assert len(seer.asked) == 4
+
+
+@requirement("seer.per_turn")
+async def test_what_is_known_costs_no_look_and_without_a_limit_there_is_none() -> None:
+    seer = ScriptedSeer()
+    stage = Stage(seer, max_images=1)
+    await stage.prepare(Talk().say("one", picture(0)).body)
+    said = all_words(await stage.prepare(Talk().say("two", picture(0)).read(("1.png", picture(1))).body))
+    assert ["a description" in each for each in said] == [True, True]
+    free = Stage(seer, max_images=0)
+    assert len(all_words(await free.prepare(Talk().say("all", *(picture(seed) for seed in range(9))).body))) == 9
+    assert free.record.entries("vision_proxy.skip") == ()
+
+
+@requirement("seer.newest", "seer.per_turn")
+async def test_of_too_many_at_once_the_newest_are_looked_at_and_the_others_noted() -> None:
+    seer = ScriptedSeer()
+    stage = Stage(seer, max_images=2)
+    said = all_words(await stage.prepare(Talk().say("all", *(picture(seed) for seed in range(4))).body))
+    assert ["a description" in each for each in said] == [False, False, True, True]
+    assert {entry.images for entry in stage.record.entries("vision_proxy.skip")} == {(digest(0),), (digest(1),)}
+    assert said[0] == (
+        "[The image is not available: only the newest images of a request are described and it is not among them. "
+        "Do not guess what it shows. `sightline config set maxImagesPerTurn` raises their number.]"
+    )
+
+
+@requirement("seer.newest")
+async def test_where_a_turn_has_one_look_left_the_newest_gets_it() -> None:
+    stage = Stage(ScriptedSeer(), max_images=4)
+    first = [calling("c1"), tool("c1", part(encoded(picture(0))))]
+    more = [calling("c2", "c3", "c4", "c5"), *(tool(f"c{n}", part(encoded(picture(n)))) for n in (2, 3, 4, 5))]
+    await stage.prepare({**body(user(text("go")), *first), "model": BLIND}, wire=OPENAI_CHAT)
+    prepared = await stage.prepare({**body(user(text("go")), *first, *more), "model": BLIND}, wire=OPENAI_CHAT)
+    assert ["a description" in each for each in all_words(prepared)] == [True, False, True, True, True]
+
+
+@requirement("record.flights")
+@pytest.mark.parametrize("context", [True, False])
+async def test_two_proxies_that_are_asked_for_the_same_at_once_pay_once(tmp_path: Path, context: bool) -> None:
+    seer = ScriptedSeer(["once", "twice"])
+    seer.gate.clear()
+    records = [open_record(tmp_path), open_record(tmp_path)]
+    talk = Talk().say("one", picture())
+    work = [asyncio.ensure_future(Stage(seer, record=record, context=context).prepare(talk.body)) for record in records]
+    await turns(lambda: seer.asked)
+    await asyncio.sleep(0.2)  # for the other one to come so far
+    seer.gate.set()
+    one, two = [sent(prepared) for prepared in await asyncio.gather(*work)]
+    assert one == two
+    assert len(seer.asked) == 1
+    for record in records:
+        record.close()
+
+
+@requirement("tell.side")
+async def test_side_requests_of_a_turn_share_its_one_look() -> None:
+    """A title before the turn, the turn, and what is to be remembered after it: each under another head."""
+    seer = ScriptedSeer()
+    stage = Stage(seer, context=True)
+    talk = Talk().say("why is the build red?", picture())
+    title = {**talk.body, "system": "Make a title", "messages": [user(text("Make one for this:")), *talk.messages]}
+    await asyncio.gather(stage.prepare(title), stage.prepare(talk.body))
+    talk.answer("a missing key")
+    memory = {**talk.body, "system": "Extract memories", "messages": [*talk.messages, user(text("Begin."))]}
+    told = await stage.prepare(memory)
+    assert len(seer.looks) == 1
+    assert "a description" in str(told.tree)

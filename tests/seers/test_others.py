@@ -1,0 +1,72 @@
+"""Providers that only a library of many reaches: named like all others, and refused in one sentence without it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+import sightline
+from sightline.look import Failed, Unanswered
+from sightline.model.refusal import Refusal
+from sightline.seers.others import PROVIDERS, Library, upstream
+from sightline.seers.registry import Registry
+from tests.engine.parts import picture
+from tests.requirements import requirement
+from tests.seers.http import ScriptedHttp
+
+MISSING = "bedrock is asked through LiteLLM, which is not installed (the user runs: pip install 'sightline[providers]')"
+
+
+def registry(*consented: str) -> Registry:
+    return Registry(ScriptedHttp(), lambda provider: provider in consented)
+
+
+@pytest.fixture(autouse=True)
+def _without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "litellm" not in sys.modules
+    monkeypatch.setattr("sightline.seers.others.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "litellm", None)
+
+
+@requirement("seer.others")
+def test_without_the_library_it_is_said_what_to_install() -> None:
+    no = registry("bedrock").named("bedrock", "amazon.nova-lite-v1:0")
+    assert isinstance(no, Refusal)
+    assert (no.code, str(no)) == ("unavailable", MISSING)
+
+
+@requirement("seer.others", "seer.consent")
+@pytest.mark.parametrize("provider", sorted(PROVIDERS))
+def test_nobody_of_them_is_taken_for_this_machine(provider: str) -> None:
+    assert not upstream(provider).on_loopback
+    no = registry().named(provider, "eye")
+    assert isinstance(no, Refusal)
+    assert (no.code, no.remedy) == ("no_consent", f"the user runs: sightline consent yes {provider}")
+
+
+@requirement("seer.others")
+def test_every_tool_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIGHTLINE_MODELS", '{"nova": {"vision": true}}')
+    (tmp_path / "shot.png").write_bytes(picture())
+    sightline.look.door().record.consent("bedrock", given=True)
+    no = sightline.analyze("shot.png", "What?", model="bedrock/nova")
+    assert isinstance(no, Failed)
+    assert no.message == MISSING
+    other = sightline.vision_analyze(prompt="What?", file_path=tmp_path / "shot.png", model="bedrock/nova")
+    assert isinstance(other, Unanswered)
+    assert MISSING in str(other.as_dict()["error"])
+    monkeypatch.setenv("SIGHTLINE_PROVIDER", "bedrock")
+    monkeypatch.setenv("SIGHTLINE_MODEL_ID", "nova")
+    described = sightline.describe("shot.png")
+    assert isinstance(described, Failed)
+    assert described.message == MISSING
+
+
+@requirement("seer.others")
+async def test_a_library_that_fails_is_a_refusal() -> None:
+    no = await Library().ask("POST", "litellm://bedrock/v1/chat/completions", {}, orjson.dumps({"model": "eye"}), 5.0)
+    assert isinstance(no, Refusal)

@@ -1,0 +1,140 @@
+"""What was said at a place of a conversation: the first word counts, also between processes, until it is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.facts import Description, Joint, Member
+from sightline.model.geometry import Size
+from sightline.model.ports import Record
+from sightline.model.refusal import Refusal
+from sightline.model.telling import Said, Telling, read, written
+from sightline.store import open_record
+from sightline.store.bounds import TABLES
+from tests.requirements import requirement
+from tests.store.test_bounds import Clock
+from tests.store.writer import image_of
+
+CAT = image_of("cat", 0).sha256
+DOG = image_of("dog", 1).sha256
+NO = Refusal("unavailable", "nobody answered", "ask again")
+
+
+def description(text: str = "a cat", sha256: str = CAT) -> Description:
+    return Description(sha256, Size(20, 10), text, "up/eye")
+
+
+def telling(said: Said, turn: str = "t1", during: str = "") -> Telling:
+    images = tuple(sorted((CAT, DOG))) if isinstance(said, Joint) else (CAT,)
+    return Telling(turn, images, written(said), isinstance(said, Refusal), during)
+
+
+def told(record: Record, turn: str = "t1", scope: str = "one") -> Said | None:
+    found = record.told(scope, turn, (CAT,))
+    return read(found) if found else None
+
+
+words = st.text(max_size=20)
+sizes = st.builds(Size, st.integers(1, 9999), st.integers(1, 9999))
+members = st.lists(st.builds(Member, words, sizes, words), min_size=2, max_size=4).map(tuple)
+said = st.one_of(
+    st.builds(Description, words, sizes, words, words),
+    st.builds(Refusal, st.just("unavailable"), words, words),
+    st.builds(Joint, members, words, words),
+)
+
+
+@given(said)
+def test_what_is_written_is_read_as_it_was_said(what: Description | Joint | Refusal) -> None:
+    images = ("a", "b") if isinstance(what, Joint) else ("a",)
+    assert read(Telling("t", images, written(what))) == what
+
+
+@requirement("tell.holds")
+def test_the_first_word_counts_and_only_a_failure_gives_way(record: Record) -> None:
+    assert told(record) is None
+    assert read(record.tell("one", telling(NO))) == NO
+    assert read(record.tell("one", telling(replace(NO, what="again")))).what == "again"  # type: ignore[union-attr]
+    assert read(record.tell("one", telling(description()))) == description()
+    for later in (description("another"), NO):
+        assert read(record.tell("one", telling(later))) == description()
+    assert told(record) == description()
+    assert told(record, turn="t2") is None
+    assert told(record, scope="two") is None
+
+
+@requirement("law.10")
+def test_two_processes_agree_also_after_a_restart(tmp_path: Path) -> None:
+    one, two = open_record(tmp_path), open_record(tmp_path)
+    one.tell("one", telling(description("by one")))
+    assert read(two.tell("one", telling(description("by two")))) == description("by one")
+    one.close()
+    two.close()
+    again = open_record(tmp_path)
+    assert told(again) == description("by one")
+    again.close()
+
+
+@requirement("seer.per_turn")
+def test_it_is_known_for_which_images_somebody_was_asked_in_a_turn(record: Record) -> None:
+    record.tell("one", telling(description(), during="t1"))
+    record.tell("one", Telling("t0", (DOG,), written(NO), failed=True, during="t1"))
+    record.tell("one", Telling("t1", tuple(sorted((CAT, DOG))), written(NO), during="t1"))
+    record.tell("one", telling(description(), turn="t2"))
+    assert record.looked("one", "t1") == {CAT, DOG}
+    assert record.looked("one", "t2") == set()
+    assert record.looked("two", "t1") == set()
+
+
+@requirement("tell.holds")
+@pytest.mark.parametrize(("scope", "others"), [(None, "new"), ("one", "a cat")])
+def test_a_user_changes_what_is_said_of_an_image_wherever_it_was_told(
+    record: Record, scope: str | None, others: str
+) -> None:
+    both = Joint((Member(CAT, Size(1, 1)), Member(DOG, Size(1, 1))), "both", "up/eye")
+    for where in ("one", "two"):
+        record.tell(where, telling(description()))
+        record.tell(where, telling(NO, turn="t2"))
+        record.tell(where, telling(both))
+    record.retell(scope, description("new"))
+    assert told(record) == told(record, turn="t2") == description("new")
+    assert told(record, scope="two") == description(others)
+    kept = record.told("one", "t1", tuple(sorted((CAT, DOG))))
+    assert kept is not None
+    assert read(kept) == both
+
+
+@requirement("record.forget", "record.forget.all")
+def test_what_was_said_of_an_image_is_forgotten_with_it_also_among_others(record: Record) -> None:
+    both = Joint((Member(CAT, Size(1, 1)), Member(DOG, Size(1, 1))), "both", "up/eye")
+    record.tell("one", telling(both))
+    record.tell("one", telling(description()))
+    record.tell("one", Telling("t1", (DOG,), written(description("a dog", DOG))))
+    assert record.remembered(CAT[:12]) == (CAT,)
+    record.forget(CAT)
+    assert told(record) is None
+    assert record.told("one", "t1", tuple(sorted((CAT, DOG)))) is None
+    assert record.told("one", "t1", (DOG,)) is not None
+    record.forget(None)
+    assert record.told("one", "t1", (DOG,)) is None
+
+
+@requirement("record.days", "record.lru")
+def test_it_is_bounded_like_everything_else_and_kept_while_it_is_used(tmp_path: Path) -> None:
+    assert "tellings" in TABLES
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.tell("one", telling(description()))
+    record.tell("one", telling(description(), turn="t2"))
+    for _ in range(4):
+        clock.days += 10
+        assert told(record) == description()
+        record.close()
+        record = open_record(tmp_path, days=30, now=clock)
+    assert told(record, turn="t2") is None
+    record.close()

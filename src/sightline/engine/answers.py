@@ -32,7 +32,8 @@ from sightline.model.facts import (
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
-from sightline.model.scene import Json, Scene
+from sightline.model.scene import Json, Scene, Sight
+from sightline.model.source import Inline
 from sightline.model.upstream import Visitor
 from sightline.sources.file import there
 from sightline.wire.chain import Chain, chain
@@ -65,6 +66,14 @@ class Answers:
         self._web = options.web
         self._reach = options.reach
         self._flights: dict[Hashable, asyncio.Task[Answer]] = {}
+
+    def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
+        found: dict[str, str] = {}
+        for sight in sights:
+            digest = self._looks.digest(sight.source) if isinstance(sight.source, Inline) else None
+            if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
+                found.setdefault(digest, f"sha256:{digest} {sight.filename or ''}".strip())
+        return list(found.values())
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""

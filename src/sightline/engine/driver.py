@@ -103,6 +103,10 @@ class Engine:
             return None
         return Reading(wire, document.tree, document, wire.read(document.tree, document))
 
+    def references(self, reading: Reading, visitor: Visitor) -> list[str]:
+        """The images of a body that were kept for this visitor, by their sha256 and the file that they came from."""
+        return self._answers.references(reading.scene.sights, visitor)
+
     async def prepare(self, reading: Reading, visitor: Visitor, paid: bool = True) -> Prepared:
         rules = Rules(
             profile=self._profile(visitor, reading.scene.model),

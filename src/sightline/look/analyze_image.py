@@ -69,7 +69,7 @@ def looked(door: Door, asking: Asking) -> Analysis | Refusal:
     if isinstance(parts, Refusal):
         return parts
     failure: Refusal | None = None
-    found, named = wait(lookers(settings, door.record, asking.model))
+    found, named = wait(lookers(settings, door.record, asking.model, door.behalf))
     for seer in found:
         outcome = seer if isinstance(seer, Refusal) else Look(door, settings, asking, parts, seer, named, since).done()
         if isinstance(outcome, Analysis) or outcome is TOO_OFTEN:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from sightline.dial import Dialler
+from sightline.look.doors import Behalf
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, proxies, seer_at, seers
@@ -83,15 +84,18 @@ def receiver_of(settings: Settings, model: str) -> str:
     return one.receiver
 
 
-async def lookers(settings: Settings, record: Record, model: str) -> tuple[Sequence[Seer | Refusal], Named | None]:
+async def lookers(
+    settings: Settings, record: Record, model: str, behalf: Behalf | None = None
+) -> tuple[Sequence[Seer | Refusal], Named | None]:
     """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
     place = _place(settings, record)
     one = place if isinstance(place, Refusal) else named(settings, place.found, model)
     if isinstance(place, Refusal) or isinstance(one, Refusal):
         return [cast("Refusal", one)], None
     asked = seers(settings, place.found, one, record, place.dialler)
-    nobody = Visitor(NOBODY, "openai_chat", record.scope_of(""))
-    return await asked.of(nobody, Profile(NOBODY.name, "openai_chat", "")) or [_NO_ONE], one
+    nobody = Behalf(Visitor(NOBODY, "openai_chat", record.scope_of("")), Profile(NOBODY.name, "openai_chat", ""))
+    whose = behalf or nobody
+    return await asked.of(whose.visitor, whose.profile) or [_NO_ONE], one
 
 
 os.register_at_fork(after_in_child=_places.clear)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sightline.dial import Body, Dialler, Exchange
 from sightline.engine import Engine, Prepared, Reading
@@ -16,6 +16,7 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.commands import Commands, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
@@ -23,6 +24,7 @@ from sightline.surfaces.proxy.reply import LARGEST_ERROR, Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 
 log = logging.getLogger("sightline")
+T = TypeVar("T")
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
 _ERROR_SECONDS = 10.0
@@ -39,6 +41,7 @@ class Proxy:
         say: Callable[[Receipt], None] = lambda receipt: None,
         patience: float = 10.0,
         token: str = "",
+        commands: Commands | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -48,6 +51,7 @@ class Proxy:
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
         self._metrics = Metrics()
+        self._commands = commands
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,13 +90,18 @@ class Proxy:
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = self._read(request, way, body)
+        if isinstance(body, Held) and reading is not None:
+            if self._commands and (command := self._commands.typed(reading, way)):
+                await self._answer(command, request, way, reading, reply)
+                return
+            body, reading = self._cut(way, body, reading)
         if isinstance(body, Held) and reading is not None and reading.scene.sights:
             work = self._attended(request, way, body, reading)
+        elif isinstance(body, Held):
+            work = self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         else:
-            parts: Body = [body.data] if isinstance(body, Held) else body.pieces
-            work = self._forward(request, way, parts)
-        waits = way.wire is not None and bool(way.wire.voice.alive)
-        outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream and waits)
+            work = self._forward(request, way, body.pieces)
+        outcome = await self._in_time(work, reply, stream=_waits(way, reading))
         if isinstance(outcome, Refusal):
             await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
             return
@@ -108,19 +117,38 @@ class Proxy:
         if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
             return None
         data = unpacked(body.data, request.header(b"content-encoding"))
+        return None if data is None else self._reading(way, data)
+
+    def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:
+        assert way.wire is not None
         try:
-            reading = None if data is None else self._engine.read(data, way.wire)
+            reading = self._engine.read(data, way.wire)
             return reading and replace(reading, scene=way.endpoint.of(reading.scene))
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be read; it goes on untouched")
             return None
+
+    def _cut(self, way: Route, body: Held, reading: Reading) -> tuple[Held, Reading | None]:
+        """Without the commands that were answered here, of which the model knows nothing."""
+        try:
+            rest = without_commands(reading, way)
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("commands could not be cut; the request goes on with them")
+            rest = None
+        return (body, reading) if rest is None else (Held(rest, remade=True), self._reading(way, rest))
+
+    async def _answer(self, command: str, request: Request, way: Route, reading: Reading, reply: Reply) -> None:
+        assert self._commands is not None
+        visitor = self._visitor(request, way)
+        work = self._commands.answered(command, reading, way, visitor, self._engine.references(reading, visitor))
+        await reply.say(*await self._in_time(work, reply, stream=_waits(way, reading)))
 
     async def _attended(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
         """A request with sights: prepared, forwarded, and once repaired when the upstream cannot take it."""
         visitor = self._visitor(request, way)
         prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
         if prepared is None:
-            return await self._forward(request, way, [body.data])
+            return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         exchange = await self._prepared_sent(request, way, body, prepared)
         if isinstance(exchange, Refusal) or exchange.status < 400:
             return exchange
@@ -142,7 +170,7 @@ class Proxy:
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         self._say(prepared.receipt)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
-        changes = Changes(unpacked=bool(prepared.edits), read=True, repeated=prepared.taught is not None)
+        changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
         parts: Body = prepared.body if prepared.edits else [body.data]
         return await self._forward(request, way, parts, changes)
 
@@ -152,7 +180,7 @@ class Proxy:
         headers = onward(request, way, changes, framed=not isinstance(body, Sequence))
         return await self._dialler.send(request.method, way.url, headers, body)
 
-    async def _in_time(self, work: Awaitable[Exchange | Refusal], reply: Reply, stream: bool) -> Exchange | Refusal:
+    async def _in_time(self, work: Awaitable[T], reply: Reply, stream: bool) -> T:
         if not stream:
             return await work
         task = asyncio.ensure_future(work)
@@ -188,7 +216,12 @@ def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
         raise
 
 
-def _close_late(task: asyncio.Future[Exchange | Refusal]) -> None:
+def _waits(way: Route, reading: Reading | None) -> bool:
+    """Can the client be kept alive while it waits?"""
+    return reading is not None and reading.scene.stream and way.wire is not None and bool(way.wire.voice.alive)
+
+
+def _close_late(task: asyncio.Future[Any]) -> None:
     """The client left just as the answer came."""
     if not task.cancelled() and task.exception() is None and isinstance(found := task.result(), Exchange):
         found.close()

@@ -43,6 +43,12 @@ class Reply:
             await self._start(200, _STREAM_HEADERS)
         await self._say(Stalled())
 
+    async def say(self, kind: bytes, body: bytes) -> None:
+        """An answer of our own, behind the keep-alives if there were any."""
+        if not self.begun:
+            await self._start(200, [(b"content-type", kind), (b"cache-control", b"no-cache")])
+        await self._body(body, more=False)
+
     async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
         """An error of our own."""
         if self.begun and self._hearing is None:  # no words fit into what has begun: it stays without an end

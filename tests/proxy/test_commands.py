@@ -96,7 +96,8 @@ def test_a_command_and_its_answer_are_cut_from_every_later_request(tmp_path: Pat
     after = typed("What is it?")
     kept = [*pasted_message(PICTURE), after]
     whole = {"model": "m", "max_tokens": 9, "messages": [*command, kept[0], *command, after]}
-    with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}") as proxy:
+    off = {"SIGHTLINE_REFERENCES": "off"}
+    with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}", env=off) as proxy:
         body = json.dumps(whole).encode()
         headers = [("content-encoding", "gzip")] if packed else []
         sent = gzip.compress(body) if packed else body

@@ -56,7 +56,7 @@ def test_a_whole_answer_that_breaks_off_stays_broken(tmp_path: Path, wire: str) 
 def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, wire: str, pictures: bool) -> None:
     _, pasted, _ = WIRES[wire]
     body = streamed(wire, pasted(PICTURE) if pictures else [{"role": "user", "content": "hi"}])
-    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+    with Provider() as provider, sightline(tmp_path, provider.url, env={"SIGHTLINE_REFERENCES": "off"}) as proxy:
         direct = exchange(provider.url, PATHS[wire], body)
         relayed = exchange(proxy.url, PATHS[wire], body)
     assert relayed.body == direct.body

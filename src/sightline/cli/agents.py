@@ -39,6 +39,15 @@ class Agent:
         return self.point or self.once
 
 
+def omits(name: str, model: str) -> str:
+    """What a person does about an agent that leaves images out for a model."""
+    title = AGENTS[name].title if name in AGENTS else name
+    return (
+        f"{title} leaves images out before they get here, because it takes {model or 'its model'} for blind;"
+        f" `sightline setup {name}` shows how it is told that the model sees"
+    )
+
+
 AGENTS: Mapping[str, Agent] = {
     agent.name: agent
     for agent in (

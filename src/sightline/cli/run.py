@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
 def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
     """The agent's exit code, with the proxy listening from before its start to after its end."""
     from sightline.cli import compose
-    from sightline.cli.listening import Beside
+    from sightline.cli.listening import Beside, Manner
     from sightline.look.upstreams import NOWHERE, Taken
 
     flags = [args.upstream] if args.upstream else []
@@ -66,7 +66,7 @@ def _through(started: Launch, listening: socket, settings: Settings, args: Names
     whole = compose.parts(settings, flags, taken, alone=True)
     if isinstance(whole, Refusal):
         return whole
-    proxy = Beside(whole, listening, verbose=args.verbose)
+    proxy = Beside(whole, listening, Manner(verbose=args.verbose))
     if not proxy.start():
         return Refusal("unavailable", "the proxy could not be started", "sightline serve shows why")
     try:

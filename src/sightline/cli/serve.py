@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sightline.cli import logs
 from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
@@ -36,8 +37,17 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=count, default=1, metavar="N", help="processes that share the port and the record; default: 1"
     )
+    parser.add_argument(
+        "--root", type=Path, metavar="DIR",
+        help="the folder whose files may be named to the proxy, as in `/vision-proxy describe PATH`; default: none,"
+        " and images go by their sha256",
+    )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="the settings file to use")
     parser.add_argument("-v", "--verbose", action="store_true", help="say on stderr what is done to requests")
+    parser.add_argument(
+        "--log", choices=("text", "json"),
+        help="json: one JSON object on stderr for each request, without its images, texts and keys; also SIGHTLINE_LOG",
+    )  # fmt: skip
 
 
 def count(text: str) -> int:
@@ -51,21 +61,26 @@ def count(text: str) -> int:
 def run(args: Namespace) -> int:
     if args.config and not args.config.is_file():
         return refused(Refusal("not_found", f"there is no file {args.config}", "--config names a settings file"))
+    if args.root and not args.root.is_dir():
+        return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
     settings = load(config=args.config)
-    warn(settings.warnings)
+    as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
+    (logs.warned if as_json else warn)(settings.warnings)
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
     listening = bind(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
         return refused(listening)
     from sightline.cli import compose
-    from sightline.cli.listening import in_front
+    from sightline.cli.listening import Manner, in_front
     from sightline.cli.workers import side_by_side
 
+    named, looked_for = compose.reaches(settings, args.root, args.host)
+
     def serve(ready: Callable[[], None]) -> int:
-        whole = compose.parts(settings, args.upstream)
+        whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
-        in_front(whole, listening, ready, verbose=args.verbose, token=token)
+        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named))
         return 0
 
     with listening:

@@ -24,7 +24,7 @@ __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
-_MOST_IDLE = 32  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
+_MOST_IDLE = 64  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
 _LARGEST_REPLY = 16 * 1024 * 1024
 _AGAIN = "see whether it is up and its address is right, and repeat"
 

@@ -31,6 +31,7 @@ from sightline.model.facts import (
 )
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
+from sightline.model.routing import Routing
 from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
@@ -54,6 +55,7 @@ class Reading:
     tree: Json
     texts: Texts
     scene: Scene
+    routing: Routing | None = None  # where turns with new images have a model of their own
 
 
 class Answers:
@@ -86,6 +88,8 @@ class Answers:
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
+            elif isinstance(need, Keep) and (held := self._looks.held(need.image, visitor)):
+                answers[need] = held
             elif isinstance(need, Present):
                 paths.append(need)
             elif isinstance(need, Recall):

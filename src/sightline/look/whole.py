@@ -27,6 +27,7 @@ from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
 from sightline.seers.registry import Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
+from sightline.sources.file import Policy
 from sightline.store import open_record
 
 
@@ -50,12 +51,17 @@ class Parts:
 
 
 def parts(
-    settings: Settings, flags: Sequence[str] = (), taken: Taken = NOWHERE, *, alone: bool = False
+    settings: Settings,
+    flags: Sequence[str] = (),
+    taken: Taken = NOWHERE,
+    *,
+    alone: bool = False,
+    reach: Policy | None = None,
 ) -> Parts | Refusal:
     """`flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one.
 
     `taken` is where an agent went before it was pointed here. `alone`: there is one agent, and what the flag names is
-    for all that it asks.
+    for all that it asks. `reach` is where files may be looked for; None: where the user's own tools may look.
     """
     found = directory(settings, flags, taken, alone=alone)
     if isinstance(found, Refusal):
@@ -68,7 +74,8 @@ def parts(
     workers = Workers()
     asked = seers(settings, found, named, record, dialler)
     known = registry(settings, found, named, record, dialler)
-    whole = engine(settings, record, asked.of, workers, found)
+    references = settings.values["references"] is True
+    whole = engine(settings, record, asked.of, workers, found, reach, references=references)
     return Parts(settings, record, dialler, found, asked, known, workers, whole)
 
 
@@ -82,7 +89,17 @@ def seers(settings: Settings, found: Directory, named: Named | None, record: Rec
     )
 
 
-def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers, found: Directory) -> Engine:
+def engine(
+    settings: Settings,
+    record: Record,
+    asked: SeersOf,
+    workers: Workers,
+    found: Directory,
+    reach: Policy | None = None,
+    *,
+    references: bool = False,
+) -> Engine:
+    """`references`: pasted images get theirs beside them, which a program that prepares a body has to ask for."""
     instructions = settings.system_prompt or INSTRUCTIONS
     options = Options(
         instructions=instructions,
@@ -98,7 +115,9 @@ def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers,
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
-        reach=lambda: folders(settings),
+        reach=lambda: folders(settings) if reach is None else reach,
+        references=references,
+        image_model=str(settings.values["imageModel"]),
     )
     return Engine(record, asked, options, workers)
 

@@ -36,8 +36,12 @@ class Commands:
         assert way.wire is not None
         model = reading.scene.model
         words = await asyncio.to_thread(self.answer, text, visitor, model, images)
-        listed = way.wire.name == "gemini" and "alt=sse" not in way.url
-        return said(way.wire.name, Saying(words, model), stream=reading.scene.stream, listed=listed)
+        return said(way.wire.name, Saying(words, model), stream=reading.scene.stream, listed=is_listed(way))
+
+
+def is_listed(way: Route) -> bool:
+    """Is a stream asked for as one JSON list? Gemini streams so unless it is told otherwise."""
+    return way.api == "gemini" and "alt=sse" not in way.url
 
 
 def without_commands(reading: Reading, way: Route) -> bytes | None:

@@ -7,6 +7,7 @@ from hmac import compare_digest
 
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import is_loopback
+from sightline.surfaces.proxy.passing import Passing
 from sightline.surfaces.proxy.routes import Headers, Route
 
 _HOPS = frozenset(  # what concerns one connection, not the request or the answer
@@ -38,6 +39,7 @@ class Request:
         self.method = method
         self.headers = headers  # as they came: order and repetitions kept
         self._first = dict(reversed(headers))
+        self.passing = Passing()
 
     def header(self, name: bytes) -> str:
         """The first header of this name, or nothing."""
@@ -86,6 +88,12 @@ def _hops(headers: Headers) -> frozenset[bytes]:
 def backward(status: int, headers: Headers) -> Headers:
     """The headers of an answer for the client."""
     dropped = _hops(headers) | ({b"content-length"} if status in _BODILESS else set())
+    return [header for header in headers if header[0] not in dropped]
+
+
+def retold(headers: Headers) -> Headers:
+    """The headers of an answer whose body is written anew: none that tells of that body."""
+    dropped = _hops(headers) | {b"content-length", b"content-encoding", b"content-type", b"cache-control", b"etag"}
     return [header for header in headers if header[0] not in dropped]
 
 

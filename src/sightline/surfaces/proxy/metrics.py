@@ -18,7 +18,7 @@ _HELP: Mapping[str, str] = {
 
 class Metrics:
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
         self._under_way = 0
 
     def begun(self) -> None:
@@ -38,8 +38,7 @@ class Metrics:
             self._add("sightline_tokens_total", line.after or 0, side="after")
 
     def _add(self, name: str, count: int = 1, **labels: str) -> None:
-        said = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
-        self._counts[name, said] += count
+        self._counts[name, tuple(labels.items())] += count
 
     def text(self) -> str:
         return "\n".join(self._lines()) + "\n"
@@ -48,10 +47,14 @@ class Metrics:
         for name, about in _HELP.items():
             yield f"# HELP {name} {about}"
             yield f"# TYPE {name} counter"
-            yield from (f"{each}{{{said}}} {n}" for (each, said), n in sorted(self._counts.items()) if each == name)
+            yield from (f"{each}{{{_said(of)}}} {n}" for (each, of), n in sorted(self._counts.items()) if each == name)
         yield "# HELP sightline_requests_under_way Requests that are being answered."
         yield "# TYPE sightline_requests_under_way gauge"
         yield f"sightline_requests_under_way {self._under_way}"
+
+
+def _said(labels: tuple[tuple[str, str], ...]) -> str:
+    return ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
 
 
 def _escaped(value: str) -> str:

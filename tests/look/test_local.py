@@ -133,10 +133,35 @@ def _body(name: str) -> dict[str, Any]:
     }
 
 
-def _prepared(name: str) -> str:
-    made = sightline.prepare(_body(name), upstream="openrouter")
+def _prepared(*names: str, words: str = "") -> str:
+    body = _body(names[0])
+    content = [part for name in names for part in _body(name)["messages"][0]["content"]]
+    body["messages"][0]["content"] = [*content, *([{"type": "text", "text": words}] if words else [])]
+    made = sightline.prepare(body, upstream="openrouter")
     assert isinstance(made, Prepared), made
     return json.dumps(made.body)
+
+
+@requirement("seer.consent.local")
+def test_what_was_said_until_the_user_agreed_stays_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ELSEWHERE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
+    said = _prepared("dialog.png", words="What is wrong?")
+    assert said.count(AGREED) == 1
+    assert _prepared("dialog.png", words="And now?").count(AGREED) == 1, "it is remembered without"
+    door().record.consent("openai", given=True)
+    assert _prepared("dialog.png", words="What is wrong?") == said
+
+
+@requirement("seer.local")
+def test_several_images_of_a_turn_are_compared_when_their_user_asks_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
+    told = _prepared("dialog.png", "form.png", words="What has changed?")
+    assert "<vision_proxy_joint_description" in told
+    assert "From Image 1 to Image 2: 0 of" in told
+    assert "Describe these images" not in told
 
 
 @requirement("library.offline")

@@ -293,6 +293,8 @@ class _Asking:
         question = Question(words, self.sent.images, _INSTRUCTIONS, self.sent.documents, self.call.schema)
         self.who.heard.last = None
         answer = wait(self.seer.ask(question))
+        if isinstance(answer, Refusal) and self.who.instead:  # whoever was named might have answered
+            return Unanswered("VISION_NOT_SUPPORTED", str(self.who.instead))
         if isinstance(answer, Refusal):
             return Unanswered(self._why(answer), str(answer))
         self.usage += answer.usage

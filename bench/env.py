@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LITELLM_LOCK = ROOT / "requirements" / "bench-litellm.txt"
 READER_LOCK = ROOT / "requirements" / "bench-legibility.txt"
+OCR_LOCK = ROOT / "requirements" / "bench-ocr.txt"
 PIXELS_LOCK = ROOT / "requirements" / "bench-pixels.txt"
 SHARP = ROOT / "bench" / "sharp"
 SBIN = "/usr/sbin"  # where Debian puts nginx, and where an ordinary user's PATH does not look
@@ -51,6 +52,11 @@ def litellm() -> Path:
 def reader() -> Path:
     """The folder of the environment that reads words in images."""
     return _environment(READER_LOCK, "rapidocr")
+
+
+def ocr() -> Path:
+    """The folder of the environment of rapidocr, in which the fonts of the screens are too, and matplotlib."""
+    return _environment(OCR_LOCK, "rapidocr and fonts")
 
 
 def _environment(lock: Path, what: str) -> Path:

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
 SANS, BOLD, MONO = "DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf"
+FONTS: list[Path] = []  # folders that come before the system's
 Box = tuple[float, float, float, float]
 
 _HEADS = "b br c ch cl d dr f fl g gr h j k l m n p pl pr qu r s sc sh sl st t th tr v w".split()
@@ -24,6 +25,7 @@ class Line:
 
     text: str
     box: Box
+    ink: Box | None = None  # tight around the pixels of which a quarter at least is covered
 
 
 @dataclass
@@ -44,8 +46,16 @@ class Page:
         """Puts words on the page and remembers where; returns where they end."""
         self.pen.text((x, y), text, colour, font)
         box = self.pen.textbbox((x, y), text, font)
-        self.lines.append(Line(text, box))
+        self.lines.append(Line(text, box, _ink((x, y), text, font, box)))
         return box[2]
+
+
+def _ink(place: tuple[float, float], text: str, font: ImageFont.FreeTypeFont, box: Box) -> Box:
+    left, top = int(box[0]) - 4, int(box[1]) - 4
+    cover = Image.new("L", (int(box[2]) - left + 4, int(box[3]) - top + 4))
+    ImageDraw.Draw(cover).text((place[0] - left, place[1] - top), text, 255, font)
+    found = cover.point(lambda level: 255 * (level >= 64)).getbbox() or (4, 4, cover.width - 4, cover.height - 4)
+    return (left + found[0], top + found[1], left + found[2], top + found[3])
 
 
 class Words:
@@ -78,9 +88,9 @@ class Words:
 
 
 def font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    """A font by its file's name, wherever the system keeps its fonts."""
+    """A font by its file's name, in FONTS or wherever the system keeps its fonts."""
     try:
-        return ImageFont.truetype(name, size)
+        return ImageFont.truetype(next((folder / name for folder in FONTS if (folder / name).exists()), name), size)
     except OSError:
         raise SystemExit(f"bench: the font {name} is missing; on Debian: apt-get install fonts-dejavu") from None
 
@@ -222,20 +232,34 @@ def kept() -> Iterator[Page]:
     """The screens of samples/, their words put together to lines."""
     for path in sorted(SAMPLES.glob("*.json")):
         page = Page(f"sample {path.stem}", Image.open(path.with_suffix(".png")).convert("RGB"))
-        words = [(word["t"], tuple(word["b"]), word["k"]) for word in json.loads(path.read_text())["words"]]
-        page.lines = list(_rows([word for word in words if word[1][2] <= page.image.width]))
+        words = [Word(**word) for word in json.loads(path.read_text())["words"]]
+        page.lines = list(_rows([word for word in words if word.b[2] <= page.image.width]))
         yield page
 
 
-def _rows(words: list[tuple[str, Box, int]]) -> Iterator[Line]:
+@dataclass(frozen=True)
+class Word:
+    """As it lies in samples/: its text, its box, its ink and the number of its block."""
+
+    t: str
+    b: Box
+    i: Box
+    k: int
+
+
+def _rows(words: list[Word]) -> Iterator[Line]:
     """Neighbours in the list that stand at one height, close together, are one line."""
-    run: list[tuple[str, Box, int]] = []
-    for one, other in pairwise([*words, ("", (0, 0, 0, 0), -1)]):
+    run: list[Word] = []
+    for one, other in pairwise([*words, Word("", (0, 0, 0, 0), (0, 0, 0, 0), -1)]):
         run.append(one)
-        height = one[1][3] - one[1][1]
-        same = abs(one[1][1] - other[1][1]) < height / 3 and 0 <= other[1][0] - one[1][2] < 2 * height
-        if not (same and one[2] == other[2]):
-            boxes = [box for _, box, _ in run]
-            lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-            yield Line(" ".join(text for text, _, _ in run), (min(lefts), min(tops), max(rights), max(bottoms)))
+        height = one.b[3] - one.b[1]
+        same = abs(one.b[1] - other.b[1]) < height / 3 and 0 <= other.b[0] - one.b[2] < 2 * height
+        if not (same and one.k == other.k):
+            text = " ".join(word.t for word in run)
+            yield Line(text, around([word.b for word in run]), around([word.i for word in run]))
             run = []
+
+
+def around(boxes: list[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)

@@ -1,34 +1,38 @@
 """Runs the benchmarks.
 
-python bench/run.py [proxy | pixels | wires | retention | seers | legibility | all] [--rounds N] [--quick] [--json FILE]
+python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
+
+BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
 """
 
 import argparse
 from pathlib import Path
 
+import charts
 import legibility
+import ocr
 import peers
 import pixels
 import proxy
+import questions
 import retention
 import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility")
+BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
 
 
 def main() -> None:
-    about = " ".join(
-        f"{each.__name__}: {each.__doc__}" for each in (proxy, pixels, wires, retention, seers, legibility)
-    )
+    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions)
+    about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds; the median is reported (5)")
     parser.add_argument("--json", type=Path, help="the figures (results/…); the table goes beside it as .md")
     parser.add_argument("--without", action="append", default=[], choices=list(peers.PEERS), help="leave a peer out")
     parser.add_argument("--quick", action="store_true", help="one seed, or round, instead of several")
-    parser.add_argument("--only", default="", help="legibility: pages whose name holds this")
+    parser.add_argument("--only", default="", help="legibility, ocr: pages whose name holds this")
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be 1 or more")
@@ -43,6 +47,12 @@ def one(name: str, args: argparse.Namespace) -> None:
     match name:
         case "legibility":
             legibility.run(1 if args.quick else 5, file, args.only)
+        case "ocr":
+            ocr.run(1 if args.quick else 5, file, args.only)
+        case "charts":
+            charts.run(1 if args.quick else 5, file)
+        case "questions":
+            questions.run(file)
         case "pixels":
             pixels.run(args.rounds, file)
         case "wires":

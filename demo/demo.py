@@ -1,8 +1,7 @@
 """The whole of Sightline on one screen, offline: a text-only model is asked about a screenshot, twice.
 
-The model is scripted, but it does not cheat: `deepseek-v4-pro` refuses images as the real one does, and its
-sibling `deepseek-flash` reads the screenshot from its pixels. Both are served on loopback by this process;
-the only other process is Sightline.
+The model is scripted and served on loopback by this process: `deepseek-v4-pro` refuses images as the real one does, and
+repeats what it is told. The screenshot is read by Sightline itself: no model sees it, and it goes nowhere.
 """
 
 import base64
@@ -31,6 +30,7 @@ ADDRESS = "Sightline listens on "
 QUESTION = "The deploy stopped. Which migration failed, and what is the trace?"
 MODEL = "deepseek-v4-pro"
 KEY = "sk-demo"
+LAYOUT = "What stands where:"
 COLOURS = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
 
@@ -42,7 +42,7 @@ def paint(text: str, colour: str) -> str:
 def show(text: str, colour: str = "dim") -> None:
     """A paragraph, indented and wrapped."""
     for line in text.splitlines():
-        for wrapped in textwrap.wrap(line, 92) or [""]:
+        for wrapped in textwrap.wrap(line, 92):
             print("  " + paint(wrapped, colour))
 
 
@@ -60,7 +60,7 @@ def ask(url: str) -> tuple[int, str]:
     request = urllib.request.Request(url, question(), headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=60) as response:
+        with opener.open(request, timeout=120) as response:
             return response.status, json.load(response)["choices"][0]["message"]["content"]
     except urllib.error.HTTPError as error:
         with error:
@@ -69,14 +69,15 @@ def ask(url: str) -> tuple[int, str]:
 
 @contextmanager
 def sightline(upstream: str) -> Iterator[str]:
-    """A Sightline of its own, with nothing set but where `deepseek` is; ends with the block."""
+    """A Sightline of its own that reads images itself, with nothing else set but where `deepseek` is."""
     with tempfile.TemporaryDirectory(prefix="sightline-demo-") as home:
         command = [str(SIGHTLINE), "serve", "--port", "0", "--upstream", f"deepseek={upstream}"]
-        environment = {**os.environ, "SIGHTLINE_HOME": home, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        alone = {"SIGHTLINE_HOME": home, "SIGHTLINE_MODEL": "local"}
+        environment = {**os.environ, **alone, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         ) as process:
-            patience = threading.Timer(60, process.kill)
+            patience = threading.Timer(180, process.kill)
             patience.start()
             try:
                 yield listening(process)
@@ -120,8 +121,10 @@ def main() -> int:
         show(f"{status}  {before}", "red")
         print(f"\n{paint('AFTER', 'bold')}   POST {proxy}/u/deepseek/v1/chat/completions")
         status, after = ask(f"{proxy}/u/deepseek/v1/chat/completions")
-        show(f"{status}  {after}", "green" if status == 200 else "red")
-        print(f"\n{paint('HOW', 'bold')}     what reached the provider from Sightline, with the client's own key")
+        text, _, layout = after.partition(LAYOUT)
+        show(f"{status}  {text.rstrip()}", "green" if status == 200 else "red")
+        show("[and what stands where]" if layout else "")
+        print(f"\n{paint('HOW', 'bold')}     what reached the provider from Sightline, which read the image itself")
         for number, exchange in enumerate(provider.exchanges[1:], 1):
             show(f"{number}. {route(exchange)}")
     seen = status == 200 and "0042_add_refund" in after and "7f3a-c41e" in after

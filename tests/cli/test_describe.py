@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.cli.command import COMMAND, assert_refused, environment, sightline
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.engine.parts import picture
 from tests.look.eyes import eyes, named, sent
 from tests.requirements import requirement
+from tests.seers.local.pictures import SAMPLES
 
 IMAGE = picture(1, (640, 480))
 SHA = hashlib.sha256(IMAGE).hexdigest()
@@ -155,7 +156,7 @@ def typed(words: list[str], answer: bytes, env: dict[str, str], folder: Path) ->
 def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Path) -> None:
     env = {**named("http://eyes.invalid:9"), "SIGHTLINE_API_KEY": "k"}
     code, heard = typed(["describe", "shot.png"], b"n\n", env, folder)
-    assert code == 1
+    assert (code, "by local" in heard) == (0, True), "what reads on this machine needs no consent"
     assert "looking at 1 image …" in heard
     question = "images, crops, pages and frames may be sent to eyes.invalid:9 to be looked at: is that all right? [y/N]"
     assert f"[Vision Proxy] {question}" in heard
@@ -164,3 +165,15 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
     code, heard = typed(["describe", "shot.png"], b"y\n", env, folder)
     assert (code, "could not be reached" in heard) == (1, True)
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"eyes.invalid:9": True}
+
+
+@requirement("seer.local")
+def test_with_no_key_and_no_network_it_reads_and_answers(folder: Path) -> None:
+    (folder / "form.png").write_bytes((SAMPLES / "form.png").read_bytes())
+    ended = sightline("describe", "form.png", "--question", "What is the value of the VAT number field?",
+                      env=ALONE, folder=folder)  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    assert '"GB 294 8371 06"' in ended.out
+    assert "by local" in ended.out
+    no = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
+    assert_refused(no, "vision-proxy model PROVIDER/MODEL")

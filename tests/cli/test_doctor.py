@@ -24,7 +24,7 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"sightline {__version__}, Python ")
     assert f"{home / FILE_NAME} (not there: defaults)" in ended.out
-    assert "nobody: name one with" in ended.out
+    assert "\n  local\n" in ended.out, "what reads on this machine is always there"
     assert "start it with: sightline serve" in ended.out or "proxy      http://127.0.0.1:8790" in ended.out
     assert all(agent.title in ended.out for agent in AGENTS.values())
 
@@ -71,7 +71,7 @@ def test_a_model_on_this_machine_is_found_by_asking() -> None:
             "vllm": nobody,
         }
         report = sightline("doctor", "--json", env={"SIGHTLINE_UPSTREAMS": json.dumps(upstreams)}).json
-    assert [seer["name"].split(":")[0] for seer in report["seers"]] == ["ollama/llava"]
+    assert [seer["name"].split(":")[0] for seer in report["seers"]] == ["ollama/llava", "local"]
 
 
 def test_a_seer_that_cannot_be_is_said_where_the_seer_stands() -> None:
@@ -104,8 +104,8 @@ def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(
     (no,) = why["anthropic"]
     assert "sightline consent yes anthropic" in no
     assert len(why["zai"]) == 2, "neither a consent nor a key"
-    assert why["local"] != []
-    assert "can look now at: ollama, openai\n" in text.out
+    assert why["local"] == []
+    assert "can look now at: ollama, openai, local\n" in text.out
     assert f"  not anthropic: {no}\n" in text.out
     (keyless,) = [line for line in text.out.splitlines() if "for want of a key" in line]
     assert "zai" in keyless

@@ -14,7 +14,19 @@ from sightline.cli.verb import say
 from tests.cli.command import COMMAND, environment, sightline
 from tests.requirements import requirement
 
-HEAVY = ("aiohttp", "uvicorn", "uvloop", "PIL", "sqlite3", "asyncio", "ssl", "orjson", "httptools")
+HEAVY = (
+    "aiohttp",
+    "uvicorn",
+    "uvloop",
+    "PIL",
+    "sqlite3",
+    "asyncio",
+    "ssl",
+    "orjson",
+    "httptools",
+    "numpy",
+    "onnxruntime",
+)
 
 
 def loaded_by(*words: str) -> list[str]:

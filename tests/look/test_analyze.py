@@ -183,7 +183,6 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
         ({"images": [f"sha256:{'0' * 11}"]}, "11 hex digits"),
         ({"model": "eye-1"}, "VISION_NOT_SUPPORTED"),
         ({"model": "nobody/eye"}, "there is no provider 'nobody'"),
-        ({"model": "local/tiny"}, "Sightline's own"),
         ({"model": "deepseek/deepseek-v4-pro"}, "takes no images itself"),
         ({"model": 7}, "not text"),
         ({"reason": 7}, "not text"),
@@ -494,6 +493,7 @@ def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SIGHTLINE_PROVIDER", "")
     monkeypatch.setenv("SIGHTLINE_MODEL_ID", "")
+    monkeypatch.setenv("SIGHTLINE_SEER", "off")
     no = failed("shot.png")
     assert (no.reason, "no model that could look" in no.message) == ("unavailable", True)
     monkeypatch.setenv("SIGHTLINE_MODE", "off")

@@ -339,7 +339,7 @@ async def test_a_file_of_the_web_that_is_too_large(door: Door, monkeypatch: pyte
 
 @requirement("ask.VISION_NOT_SUPPORTED")
 @pytest.mark.parametrize(
-    "model", ["here/stone", "here/unheard-of", "eye", "nobody/eye", "here/", "/eye", "", "local/eye", "here/reader"]
+    "model", ["here/stone", "here/unheard-of", "eye", "nobody/eye", "here/", "/eye", "", "here/reader"]
 )
 def test_a_model_that_does_not_see_or_is_nobody_s(
     door: Door, png: str, model: str, monkeypatch: pytest.MonkeyPatch
@@ -353,6 +353,7 @@ def test_a_model_that_does_not_see_or_is_nobody_s(
 @requirement("ask.VISION_NOT_SUPPORTED")
 def test_nobody_is_named_and_nobody_is_here(door: Door, png: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch)
+    monkeypatch.setenv("SIGHTLINE_SEER", "off")
     no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "PROVIDER/MODEL")
     monkeypatch.setenv("SIGHTLINE_AUXILIARY_VISION_MODEL", "nobody/eye")
     no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "names no known provider")

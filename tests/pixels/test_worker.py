@@ -169,6 +169,37 @@ def test_workers_that_are_closed_leave_nothing_behind_and_refuse(tmp_path: Path)
     assert open_files() == open_before
 
 
+async def test_work_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
+    with Workers(TASKS, count=1, limits=Limits(seconds=60)) as workers:
+        endless = asyncio.create_task(workers.run("wait_for_ever", b"", {"begun": str(begun)}))
+        pid = int(await asyncio.to_thread(begun.read_text))
+        watch = os.pidfd_open(pid)
+        queued = asyncio.create_task(workers.run("wait_for_ever", b"", {"begun": str(begun)}))
+        await asyncio.sleep(0)
+        queued.cancel()
+        endless.cancel()
+        outcomes = await asyncio.gather(endless, queued, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [asyncio.CancelledError] * 2
+        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 60)
+        os.close(watch)
+        assert ended
+        after = await workers.run("echo", b"")
+    assert isinstance(after, Reply), "whoever asks next gets another, and what was queued is not begun"
+    assert after.facts["pid"] != pid
+
+
+def test_a_worker_that_nobody_asks_leaves_and_another_comes() -> None:
+    with Workers(TASKS, count=1, idle=1.0) as workers:
+        before = pid_of(workers)
+        watch = os.pidfd_open(before)
+        ended, _, _ = select.select([watch], [], [], 60)
+        os.close(watch)
+        assert ended
+        assert pid_of(workers) != before
+
+
 def test_no_worker_is_started_before_it_is_needed() -> None:
     with Workers(TASKS) as workers:
         assert not workers._alive

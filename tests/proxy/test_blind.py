@@ -11,6 +11,8 @@ import openai
 import pytest
 from PIL.Image import Exif
 
+from sightline.model.refusal import Refusal
+from sightline.seers.local.say import NOTE
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
@@ -20,6 +22,7 @@ from tests.scripted.faults import Fail
 from tests.scripted.models import WORDINGS
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
+from tests.seers.local.pictures import SAMPLES
 
 COLOURS = some_colours(11)
 PICTURE = paint_quadrants(COLOURS)
@@ -135,15 +138,31 @@ def test_what_one_key_has_paid_for_is_not_given_to_another(tmp_path: Path) -> No
 
 @requirement("tell.nobody")
 def test_with_nobody_to_look_the_turn_goes_on_with_one_honest_sentence(tmp_path: Path) -> None:
-    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
+    off = {"SIGHTLINE_SEER": "off"}
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, env=off) as proxy:
         assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
         sent = json.loads(provider.exchanges[-1].body)["messages"][0]["content"][0]["text"]
     assert sent.startswith("[The image is not available: ")
     assert "Do not guess" in sent
 
 
+@requirement("seer.local", "seer.local.says")
+def test_with_nobody_else_the_image_is_read_on_this_machine_and_once(tmp_path: Path) -> None:
+    picture = (SAMPLES / "dialog.png").read_bytes()
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, patience=120) as proxy:
+        for _ in range(2):
+            said = ask_messages(proxy.url, "text-only", pasted_message(picture))
+            assert "0x80070070" in said
+            assert said.count(NOTE) == 1
+        assert b'seer=\\"local\\"' in provider.exchanges[-1].body
+        assert provider.exchanges[-1].body == provider.exchanges[-2].body, "what was said is said again"
+
+
 @requirement("tell.failure", "fault.remembered")
-def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(tmp_path: Path) -> None:
+def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.look.whole.local_seer", lambda *_: Refusal("unavailable", "nothing is installed"))
     faults = [Fail(model="deepseek-flash", status=400)]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         for _ in range(2):  # the failure is remembered for a while: clients repeat themselves
@@ -190,10 +209,13 @@ def test_a_model_that_ollama_only_passes_images_on_to_is_not_one_of_this_machine
         Provider((("*", "ollama"),)) as blind,
         Provider((("qwen3-vl:235b-cloud", "sees"), ("eye:cloud", "sees"))) as local,
         sightline(
-            tmp_path, blind.url, env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})}
+            tmp_path,
+            blind.url,
+            patience=120,
+            env={"SIGHTLINE_UPSTREAMS": json.dumps({"ollama": {"baseUrl": local.url}})},
         ) as proxy,
     ):
-        assert ask_messages(proxy.url, "text-only", pasted_message(PICTURE)) == "I see no image."
+        assert "Only text and shapes were read" in ask_messages(proxy.url, "text-only", pasted_message(PICTURE))
         assert not any(b"base64" in one.body for one in local.exchanges)
 
 

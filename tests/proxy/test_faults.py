@@ -9,6 +9,7 @@ import anthropic
 import openai
 import pytest
 
+from sightline.model.refusal import Refusal
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import sightline
@@ -157,7 +158,10 @@ def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_p
 
 
 @requirement("fault.seer")
-def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(tmp_path: Path) -> None:
+def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sightline.look.whole.local_seer", lambda *_: Refusal("unavailable", "nothing is installed"))
     faults = [Reset(model="deepseek-flash"), Reset(model="deepseek-flash")]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         assert ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE)) == "I see no image."

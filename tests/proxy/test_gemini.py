@@ -186,7 +186,8 @@ def test_a_refused_connection_is_a_passing_fault_in_the_wire_s_shape(tmp_path: P
 
 @requirement("recover.blind")
 def test_a_rejection_teaches_that_a_model_is_blind(tmp_path: Path) -> None:
-    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
+    off = {"SIGHTLINE_SEER": "off"}
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, env=off) as proxy:
         for requests in (2, 3):
             assert asked(proxy.url, "some-model", PASTED) == "I see no image."
             assert len(provider.exchanges) == requests

@@ -95,7 +95,8 @@ def test_an_image_that_a_library_wrote_into_a_text_is_seen(tmp_path: Path) -> No
 
 @requirement("recover.blind")
 def test_a_rejection_teaches_that_a_model_is_blind(tmp_path: Path) -> None:
-    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url) as proxy:
+    off = {"SIGHTLINE_SEER": "off"}
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, env=off) as proxy:
         for requests in (2, 3):
             assert ask(proxy.url, "some-model", PASTED) == "I see no image."
             assert len(provider.exchanges) == requests

@@ -108,7 +108,7 @@ def test_a_model_without_a_known_provider_is_refused(tmp_path: Path, provider: s
 def test_sightline_s_own_seer_says_that_it_is_not_there(tmp_path: Path) -> None:
     no = known(tmp_path).named("local", "anything")
     assert isinstance(no, Refusal)
-    assert (no.code, no.what) == ("unavailable", "there is no model of Sightline's own here that could look")
+    assert (no.code, no.what) == ("unavailable", "nothing here reads images by itself")
 
 
 @requirement("preset.key_stays", "seer.registry")

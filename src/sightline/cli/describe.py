@@ -23,6 +23,7 @@ EXAMPLE = """  sightline describe shot.png
   sightline describe before.png after.png --question "What has changed?" --model ollama/qwen3-vl --json"""
 
 NAME = "[Vision Proxy]"
+_BOXES = 20  # as many as somebody reads
 _BOLD, _PLAIN, _BACK = "\033[1;36m", "\033[0m", "\r\033[K"
 
 
@@ -69,9 +70,8 @@ def described(command: Describe, *, as_json: bool, overlay: Path | None = None) 
     if overlay and (no := _undrawable(command, overlay)):
         return refused(no, as_json=as_json)
     at = door(settings)
+    _agreed(settings, at, command.model)
     found = _looked(at, command)
-    if isinstance(found, Failed) and found.reason == "no_consent" and _agreed(settings, command.model):
-        found = _looked(at, command)
     if isinstance(found, Failed):
         if as_json:
             show(found.as_dict())
@@ -106,21 +106,19 @@ def _progress(words: str) -> Iterator[None]:
             print(_BACK, end="", file=sys.stderr, flush=True)
 
 
-def _agreed(settings: Settings, model: str) -> bool:
+def _agreed(settings: Settings, at: Door, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
     from sightline.cli.consent import SENT
-    from sightline.cli.memory import opened
     from sightline.look.analyze_seer import receiver_of
 
     provider = receiver_of(settings, model)
-    if not provider or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
+    if not provider or at.record.consents().get(provider, False):
+        return
     print(f"{NAME} {SENT.format(provider)}: is that all right? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        return False
-    with opened(settings) as record:
-        record.consent(provider, given=True)
-    return True
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        at.record.consent(provider, given=True)
 
 
 def _printed(found: Analysis, overlay: Path | None, *, as_json: bool) -> None:
@@ -134,8 +132,11 @@ def _printed(found: Analysis, overlay: Path | None, *, as_json: bool) -> None:
     print(f"{named} {plain(', '.join(each.filename or each.id for each in found.images))} by {plain(found.seer)}")
     for line in found.text.splitlines():
         print(plain(line))
-    for box in found.as_dict()["boxes"]:  # type: ignore[union-attr] # it is a list of objects
-        print(plain(f"{named if live else NAME} {box['label'] or 'something'} at {box['box']}"))  # type: ignore[call-overload,index]
+    boxes = [each for each in found.boxes if each.at]
+    for box in boxes[:_BOXES]:
+        print(plain(f"{named if live else NAME} {box.label or 'something'} at {[*_corners(box.at or ())]}"))
+    if len(boxes) > _BOXES:
+        print(plain(f"{NAME} and {len(boxes) - _BOXES} more boxes; --json has them all"))
     if overlay:
         print(plain(f"{NAME} drawn to {overlay}"))
     print(plain(f"{NAME} {_figures(found)}"))

@@ -114,8 +114,8 @@ async def _ask(whole: compose.Parts) -> Report:
 
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
+    from sightline.seers.local.seer import LOCAL
     from sightline.seers.loopback import SERVERS
-    from sightline.seers.registry import LOCAL, NO_LOCAL
 
     seeing = {each.server for each in await whole.seers.on_this_machine()}
     found: Report = {}
@@ -127,7 +127,8 @@ async def _providers(whole: compose.Parts) -> Report:
         elif here and isinstance(await whole.dialler.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
             why = [f"nobody answers at {base}"]
         found[name] = {"wire": each.wire, "key": here or bool(each.api_key), "why": why}
-    return {**found, LOCAL: {"wire": None, "key": True, "why": [str(NO_LOCAL)]}}
+    local = whole.registry.local
+    return {**found, LOCAL: {"wire": None, "key": True, "why": [str(local)] if isinstance(local, Refusal) else []}}
 
 
 def _agents(settings: Settings) -> Report:

@@ -29,6 +29,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),
+    "models": ("show or fetch what reads images on this machine", lambda: import_module("sightline.cli.models")),
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
     "usage": ("show what looking has cost", lambda: import_module("sightline.cli.usage")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),

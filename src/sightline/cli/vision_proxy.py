@@ -61,13 +61,19 @@ def _done(command: Command) -> int:
             values.Describe((asked.image,), model=asked.model, save=True), as_json=False
         ),
         values.Consent: _consent,
-        values.UseModel: lambda use: _set(list(zip(("provider", "modelId"), use.model.split("/", 1), strict=True))),
+        values.UseModel: lambda use: _set(_named(use.model)),
         values.Change: lambda change: _set([(change.key, _text(change))]),
         values.GroundingModels: _grounding,
         values.ListImages: lambda _: _told(_images),
         values.Status: lambda _: _told(_status),
     }
     return doings[type(command)](command)
+
+
+def _named(model: str) -> list[tuple[str, str]]:
+    """A model as the settings name it; without a provider, it is the provider's only one."""
+    provider, _, name = model.partition("/")
+    return [("provider", provider), ("modelId", name or provider)]
 
 
 def _consent(command: Consent) -> int:

@@ -28,6 +28,7 @@ from sightline.grounding.formats import FORMATS
 from sightline.model import crop
 from sightline.model.crop import Crop, Region
 from sightline.model.refusal import Refusal
+from sightline.seers.local.seer import LOCAL
 from sightline.settings.keys import Key
 from sightline.settings.kinds import FLAG
 
@@ -43,7 +44,7 @@ USAGE: Mapping[str, str] = {
     ", <form> being r=<region>, n=<x>,<y>,<w>,<h> or p=<x>,<y>,<w>,<h>",
     "redescribe": "<path-or-hash> [--model <provider/model-id>]",
     "consent": "[list | yes [<provider>] | no [<provider>]]",
-    "model": "<provider/model-id>",
+    "model": "<provider/model-id> | local",
     **{verb: _allowed(key) for verb, key in SETTINGS.items()},
     "grounding-models": "add <provider/model-id> [--format <fmt>] [--yes] | remove <provider/model-id> | list | reset",
     "list": "",
@@ -210,7 +211,7 @@ def _consent(given: _Given) -> Command | Refusal:
 def _use_model(given: _Given) -> Command | Refusal:
     if len(given.words) != 1:
         return given.wrong(f"model takes one name, not {len(given.words)}")
-    model = _model(given, given.words[0])
+    model = _looker(given, given.words[0])
     return model if isinstance(model, Refusal) else UseModel(model)
 
 
@@ -275,7 +276,12 @@ _PARSERS: Mapping[str, Callable[[_Given], Command | Refusal]] = {
 
 
 def _model_option(given: _Given) -> str | Refusal:
-    return _model(given, given.options["model"]) if "model" in given.options else ""
+    return _looker(given, given.options["model"]) if "model" in given.options else ""
+
+
+def _looker(given: _Given, name: str) -> str | Refusal:
+    """Whoever can be asked to look: a model, or what reads on this machine, which is no provider of several."""
+    return LOCAL if name == LOCAL else _model(given, name)
 
 
 def _model(given: _Given, name: str) -> str | Refusal:

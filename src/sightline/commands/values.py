@@ -26,7 +26,7 @@ class Describe:
     images: tuple[str, ...]  # paths or sha256: references
     question: str = ""  # empty: the generic prompt
     crops: tuple[tuple[int, Crop], ...] = ()  # by the index of the image, from 0
-    model: str = ""  # provider/model; empty: the usual one
+    model: str = ""  # provider/model, or local; empty: the usual one
     save: bool = False  # the answer becomes the image's description
 
     @property
@@ -60,7 +60,7 @@ class Consent:
 class UseModel:
     """The model that looks from now on."""
 
-    model: str  # provider/model
+    model: str  # provider/model, or local
 
     @property
     def words(self) -> list[str]:

@@ -30,6 +30,7 @@ _UNSAID = Refusal("unavailable", "nothing was said of them together", "ask about
 _ONE_FAILS = Refusal(
     "corrupt", "one of the images cannot be read, so they are not looked at together", "send that image again"
 )
+_COMPARED = "What differs between these images?"  # is asked of a seer that cannot make out anything else by itself
 _UNREAD = ""  # stands for an image that has no name, since it cannot be read
 
 
@@ -42,6 +43,7 @@ class _Asked:
     question: str
     instructions: str
     words: str
+    spoken: str  # by the user, or what goes without saying
     likeness: float | None
 
 
@@ -115,13 +117,14 @@ class Comparisons:
         images = tuple(image for image, _ in opened)
         members = tuple(Member(image.sha256, image.size, name) for image, name in opened)
         names = [each.filename for each in members]
-        said = place.said() if self._options.context else ()
-        question = (place.asked()[:IN_ALL] if said else "") or TOGETHER
+        said, spoken = place.said() if self._options.context else (), place.asked()[:IN_ALL]
+        question = (spoken if said else "") or TOGETHER
         alike = list(joint.similar(await self._eyes.likeness(images), self._options.alike))
         told = joint.prompt(len(images), question, joint.hints(names, alike))
         named = joint.introduced([(each.size, each.filename) for each in members])
         likeness = max((how for *_, how in alike), default=None)
-        return _Asked(members, images, question, told, with_context(f"{named}\n\n{question}", said), likeness)
+        words = with_context(f"{named}\n\n{question}", said)
+        return _Asked(members, images, question, told, words, spoken or _COMPARED, likeness)
 
     async def _answered(self, seer: Seer, asked: _Asked) -> Answer | Refusal:
         encoded = sum(base64_length(len(image.data)) for image in asked.images)
@@ -132,7 +135,7 @@ class Comparisons:
                 return each
         images = tuple(each for each in sent if isinstance(each, Image))
         async with self._looks.busy:
-            return await seer.ask(Question(asked.words, images, asked.instructions))
+            return await seer.ask(Question(asked.words, images, asked.instructions, asked=asked.spoken))
 
     def _entry(self, asked: _Asked, answer: Answer, seconds: float) -> Entry:
         about: dict[str, Json] = {

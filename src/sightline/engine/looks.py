@@ -28,6 +28,8 @@ from sightline.model.source import Inline
 from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.fit import target
+from sightline.passes.words import fallen
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import with_context
 from sightline.sources.inline import decode
 
@@ -86,6 +88,7 @@ class Looks:
             return said
         seers = await self._seers(visitor, profile)
         if known := self._remembered(seers, digest, visitor):
+            known = _explained(known, seers)
             return known if need.remembered_only else await self._described(visitor, place, known)
         if isinstance(held := self.told(visitor, place.now, digest), Refusal):
             return held
@@ -103,7 +106,7 @@ class Looks:
             return no
         made = await self._once(seers, image, place, visitor)
         if isinstance(made, Description):
-            return await self._described(visitor, place, made, during=place.now)
+            return await self._described(visitor, place, _explained(made, seers), during=place.now)
         # That nobody may be asked can change at any moment.
         stands = await self._held(visitor, place, image.sha256, made, during=place.now) if asked else made
         return stands if isinstance(stands, Refusal) else await self._described(visitor, place, stands)
@@ -238,7 +241,7 @@ class Looks:
             return shared
         if isinstance(made, Description):
             made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
-            if not said:
+            if not said or made.seer == LOCAL:  # which looks at pixels alone
                 await asyncio.to_thread(self._record.keep_description, visitor.scope, made, self._options.prompt)
         return made
 
@@ -251,6 +254,12 @@ class Looks:
         return words if isinstance(words, Refusal) else Description(image.sha256, image.size, words, seer.name)
 
 
+def _explained(seen: Description, seers: Sequence[Seer | Refusal]) -> Description:
+    """A description, with why it is not by the one whom the user has named: what is kept of it does not say so."""
+    no = next((each for each in seers if isinstance(each, Refusal) and each.code == "no_consent"), None)
+    return replace(seen, text=f"{seen.text}\n\n{fallen(no, seen.seer)}") if no else seen
+
+
 def _shared(made: Description | Refusal) -> str | None:
     return None if isinstance(made, Refusal) else json.dumps(written(made))
 
@@ -261,11 +270,12 @@ def names_of(seers: Sequence[Seer | Refusal]) -> tuple[str, ...]:
 
 
 async def first(seers: Sequence[Seer | Refusal], look: Callable[[Seer], Awaitable[T | Refusal]]) -> T | Refusal:
-    """What the first who can says; else why the last could not."""
+    """What the first who can says; else why the last who was asked could not, or that the user has not agreed."""
     failure = _NOBODY
     for seer in seers:
         outcome = seer if isinstance(seer, Refusal) else await look(seer)
         if not isinstance(outcome, Refusal):
             return outcome
-        failure = outcome
+        asked_in_vain = not isinstance(seer, Refusal) and failure.code != "no_consent"
+        failure = outcome if asked_in_vain or failure is _NOBODY else failure
     return failure

@@ -15,6 +15,7 @@ from sightline.look.analyze_seer import lookers
 from sightline.look.crops import CropLike
 from sightline.look.doors import Door
 from sightline.look.loop import wait
+from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import Settings, load
@@ -68,10 +69,14 @@ def looked(door: Door, asking: Asking) -> Analysis | Refusal:
     parts = parts_of(door, asking)
     if isinstance(parts, Refusal):
         return parts
-    failure: Refusal | None = None
     found, named = wait(lookers(settings, door.record, asking.model, door.behalf))
+
+    def look(seer: Seer, instead: Refusal | None) -> Analysis | Refusal:
+        return Look(door, settings, asking, parts, seer, named, since, instead).done()
+
+    failure: Refusal | None = None
     for seer in found:
-        outcome = seer if isinstance(seer, Refusal) else Look(door, settings, asking, parts, seer, named, since).done()
+        outcome = seer if isinstance(seer, Refusal) else look(seer, failure)
         if isinstance(outcome, Analysis) or outcome is TOO_OFTEN:
             return outcome
         failure = failure or outcome

@@ -16,7 +16,7 @@ from sightline.grounding.formats import FORMATS
 from sightline.grounding.size import GRIDS
 from sightline.look.analyze_asking import Asking, form_of
 from sightline.look.analyze_parts import Part, sent_to
-from sightline.look.analyze_result import Analysis, Seen, blocks, fence, placed
+from sightline.look.analyze_result import Analysis, Seen, blocks, fence, measured, placed
 from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
@@ -28,13 +28,16 @@ from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes import joint
+from sightline.passes.words import fallen
 from sightline.pixels.similar import similarity
 from sightline.profiles.names import matches
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.seers.registry import Named
 from sightline.settings import Settings
 
 _LONGEST_ANSWER = 24_000  # characters; the fence around it has room within what a tool result may hold
+_MOST_BEHIND = 29_000  # characters of the fence and the boxes behind it, of what a tool result may hold
 _ASKED = """\
 You are the eyes of another model. Answer its question from what is to be seen in the image, and from nothing else.
 Quote text in the image verbatim. Say what is unreadable, uncertain or not there; never fill a gap by guessing.
@@ -76,6 +79,7 @@ class Look:
     seer: Seer
     named: Named | None  # where somebody was named, whose prices may be known
     since: float  # when it was asked for
+    instead: Refusal | None = None  # why somebody else does not look
 
     def done(self) -> Analysis | Refusal:
         began = time.monotonic()
@@ -87,7 +91,7 @@ class Look:
         sent = [] if known else sent_to(self.door, self.seer, self.form, self.parts)
         if isinstance(sent, Refusal):
             return sent
-        answer = known or self._asked(Question(words, tuple(sent), instructions))
+        answer = known or self._asked(Question(words, tuple(sent), instructions, asked=self.asking.question))
         made = answer if isinstance(answer, Refusal) else self._analysis(answer)
         self._note(made, time.monotonic() - began, likeness)
         return made
@@ -109,8 +113,8 @@ class Look:
 
     @property
     def form(self) -> str:
-        """How the seer is asked for coordinates. A description that is kept is asked for as it always is: without."""
-        if self.asking.save or not self.settings.values["grounding"]:
+        """How the seer is asked for coordinates: without, where a description is kept or the seer measures them."""
+        if self.asking.save or not self.settings.values["grounding"] or self.seer.name == LOCAL:
             return NONE
         said = _grounds(self.settings, self.seer.name)
         if said is False or isinstance(said, str):
@@ -165,8 +169,8 @@ class Look:
         if known is not None and known.order == self._order:
             return known
         (part, *more) = self.parts
-        if more or part.box or not self._generic or self.form != NONE:
-            return None
+        if more or part.box or not self._generic or self.form != NONE or self.seer.name == LOCAL:
+            return None  # where words are not all of it: the places that the local seer tells are kept nowhere
         kept = self.door.record.description(self.door.scope, part.sha256, self.seer.name, self._version)
         return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.size,))
 
@@ -194,7 +198,7 @@ class Look:
 
     def _answer(self, question: Question) -> Answer | str | Refusal:
         """The seer's own; or the words of the same look that was under way meanwhile, in whichever process."""
-        if not self.settings.values["cacheSize"]:
+        if not self.settings.values["cacheSize"] or self.seer.name == LOCAL:  # words do not hold what it measures
             return wait(self.seer.ask(question))
         pixels: list[Json] = [image.sha256 for image in question.images]
         name = flights.named(list(self._order), pixels, question.instructions, question.words, self.seer.name)
@@ -218,13 +222,20 @@ class Look:
             for part, sent in zip(self.parts, known.sent, strict=True)
         )
         text, form, cached = known.answer.text, self.form, known.cached
-        found = placed(text, form, images) if form != NONE else ()
+        found = measured(known.answer.spots, images) or (placed(text, form, images) if form != NONE else ())
+        if self.instead and self.instead.code == "no_consent":
+            text = f"{text}\n\n{fallen(self.instead, self.seer.name)}"
         written = fence(images, text, form, self.seer.name, generic=self._generic)
-        behind = blocks(images, found) if self.settings.values["boxes"] else []
+        behind = blocks(images, found, _MOST_BEHIND - len(written)) if self.settings.values["boxes"] else []
         usage = Usage() if cached else known.answer.usage
-        spent = cost(self.named.upstream, self.named.model, usage) if self.named and not cached else None
+        spent = None if cached else self._spent(usage)
         whole = "\n".join([written, *behind])
         return Analysis(images, self.asking.question, self.seer.name, text, whole, found, usage, spent, cached)
+
+    def _spent(self, usage: Usage) -> float | None:
+        if self.seer.name == LOCAL:
+            return 0.0
+        return cost(self.named.upstream, self.named.model, usage) if self.named else None
 
     def _note(self, made: Analysis | Refusal, seconds: float, likeness: float | None) -> None:
         """What was asked, of whom, and what it cost, into the record: a person's joint look is one, and a command."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sightline.grounding.parse import parse
+from sightline.grounding.parse import Found, parse
 from sightline.grounding.place import Placed, boxes_block, shown, to_original
-from sightline.model.asking import Usage
+from sightline.model.asking import Spot, Usage
 from sightline.model.fence import fenced, one_line
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Code, Refusal
@@ -90,6 +90,16 @@ def placed(text: str, form: str, images: Sequence[Seen]) -> tuple[Placed, ...]:
     return (*(to_original(each, views[each.image]) for each in found if each.image is not None), *lost)
 
 
+def measured(spots: Sequence[Spot], images: Sequence[Seen]) -> tuple[Placed, ...]:
+    """All that a seer has told beside its words, in pixels of the originals."""
+    views = [shown(each.whole, each.sent, each.box) for each in images]
+    found = []
+    for spot in spots:
+        corners = (float(spot.box.x), float(spot.box.y), float(spot.box.right), float(spot.box.bottom))
+        found.append(to_original(Found(spot.image, spot.label, corners, corners), views[spot.image]))
+    return tuple(found)
+
+
 def fence(images: Sequence[Seen], text: str, form: str, seer: str, *, generic: bool) -> str:
     """The fence of one image, or of several."""
     sent = ",".join(str(each.sent) for each in images) if any(each.sent != each.region for each in images) else ""
@@ -107,8 +117,14 @@ def fence(images: Sequence[Seen], text: str, form: str, seer: str, *, generic: b
     return fenced("description" if generic and not one.box else "analysis", {**attributes, **last}, text)
 
 
-def blocks(images: Sequence[Seen], found: Sequence[Placed]) -> list[str]:
-    """The boxes of each image; those of none stand with the first."""
+def blocks(images: Sequence[Seen], found: Sequence[Placed], room: int) -> list[str]:
+    """The boxes of each image; those of none stand with the first. So many as there is room for."""
+    while len("\n".join(whole := _blocks(images, found))) > room and found:
+        found = found[: len(found) * 3 // 4]
+    return whole
+
+
+def _blocks(images: Sequence[Seen], found: Sequence[Placed]) -> list[str]:
     return [
         boxes_block(f"sha256:{each.sha256}", each.whole, own)
         for index, each in enumerate(images)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from sightline.dial import Dialler
-from sightline.look.doors import Behalf
+from sightline.engine.local import local_seer
+from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, proxies, seer_at, seers
@@ -16,7 +17,8 @@ from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.seers.registry import LOCAL, NO_LOCAL, Named, elsewhere
+from sightline.seers.local.seer import LOCAL
+from sightline.seers.registry import OURS, Named, elsewhere
 from sightline.settings import Settings
 
 _KEPT = 8  # for as many different settings
@@ -60,7 +62,7 @@ def named(settings: Settings, found: Directory, model: str) -> Named | Refusal |
         return own
     provider, _, name = model.partition("/")
     if provider == LOCAL:
-        return NO_LOCAL
+        return OURS
     if not (provider and name):
         return Refusal(
             "invalid_input", f"VISION_NOT_SUPPORTED: {model!r:.80} names no provider", "write PROVIDER/MODEL"
@@ -92,7 +94,9 @@ async def lookers(
     one = place if isinstance(place, Refusal) else named(settings, place.found, model)
     if isinstance(place, Refusal) or isinstance(one, Refusal):
         return [cast("Refusal", one)], None
-    asked = seers(settings, place.found, one, record, place.dialler)
+    local = local_seer(settings.folder, reading())
+    fallen_to = local if not model or one is OURS else None  # whom a call names, it means
+    asked = seers(settings, place.found, one, record, place.dialler, fallen_to)
     nobody = Behalf(Visitor(NOBODY, "openai_chat", record.scope_of("")), Profile(NOBODY.name, "openai_chat", ""))
     whose = behalf or nobody
     return await asked.of(whose.visitor, whose.profile) or [_NO_ONE], one

@@ -32,6 +32,7 @@ from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.fit import target
+from sightline.passes.words import fallen
 from sightline.settings import Settings, load
 
 Method = Literal["auto", "native", "frames"]
@@ -292,6 +293,8 @@ class _Asking:
         question = Question(words, self.sent.images, _INSTRUCTIONS, self.sent.documents, self.call.schema)
         self.who.heard.last = None
         answer = wait(self.seer.ask(question))
+        if isinstance(answer, Refusal) and self.who.instead:  # whoever was named might have answered
+            return Unanswered("VISION_NOT_SUPPORTED", str(self.who.instead))
         if isinstance(answer, Refusal):
             return Unanswered(self._why(answer), str(answer))
         self.usage += answer.usage
@@ -321,7 +324,7 @@ class _Asking:
         parsed = ask_schema.object_in(text) if schema is not None else None
         usage = Usage(0, 0) if cached else self.usage
         return Envelope(
-            neutral(text),
+            neutral(text + (f"\n\n{fallen(self.who.instead, self.seer.name)}" if self.who.instead else "")),
             named.model,
             self.who.upstream.name,
             usage,

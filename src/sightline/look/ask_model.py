@@ -8,22 +8,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.dial import Dialler
+from sightline.engine.local import local_seer
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.capable import supports_pdf, supports_video, supports_vision
+from sightline.look.doors import reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry
 from sightline.model.ports import Http, Record, Reply, Seer
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream
+from sightline.model.upstream import Directory, Upstream
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import found
-from sightline.seers.registry import Named, Registry, elsewhere
+from sightline.seers.registry import OURS, Named, Registry, elsewhere
 from sightline.settings import Settings
 
 _NOBODY = Unanswered(
     "VISION_NOT_SUPPORTED",
-    "no model is named, and none that sees was found on this machine (name one as PROVIDER/MODEL, or start a vision"
-    " model, for example `ollama pull qwen3-vl`)",
+    "no model is named, and the setting `seer` is off (name one as PROVIDER/MODEL, or set seer to auto)",
 )
 
 
@@ -50,6 +52,7 @@ class Chosen:
     vision: bool
     pdf: bool
     video: bool
+    instead: Refusal | None = None  # why the one whom the settings name is not asked
 
     @property
     def upstream(self) -> Upstream:
@@ -57,7 +60,7 @@ class Chosen:
 
     @property
     def shown(self) -> str:
-        return f"{self.upstream.name}/{self.named.model}"
+        return LOCAL if self.named is OURS else f"{self.upstream.name}/{self.named.model}"
 
     def seer(self) -> Seer | Unanswered:
         """The provider itself, if it may and can be asked."""
@@ -73,15 +76,15 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
     if isinstance(own, Refusal):  # what the settings name is of no use, and nobody asks for it
         own = None
     heard = Heard(_dialler(_proxy_variables(settings.environment)))
-    reached = registry(settings, known, own, record, heard)
-    if model is None and own is None:
-        servers = local_servers(known) if settings.seer == "auto" else {}
-        here = next(iter(await found(heard, servers)), None)
-        if here is None:
-            return _NOBODY
-        local = replace(reached.providers[here.server], model=here.model)  # it says of itself that it sees
-        return Chosen(local, reached, heard, vision=True, pdf=False, video=False)
+    reached = registry(settings, known, own, record, heard, local_seer(settings.folder, reading()))
+    ours = Chosen(OURS, reached, heard, vision=True, pdf=False, video=False)
+    if model is None:
+        here = await _unnamed(settings, known, ours) if own is None else _instead_of(own, ours)
+        if here is not None:
+            return here
     one = own if model is None else _asked_for(model, reached.providers)
+    if one is OURS:
+        return ours
     if isinstance(one, Unanswered):
         return one
     assert one is not None
@@ -97,9 +100,29 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
     )
 
 
+async def _unnamed(settings: Settings, known: Directory, ours: Chosen) -> Chosen | Unanswered:
+    """With nobody named: a model of this machine that says of itself that it sees, else what reads here."""
+    if settings.seer != "auto":
+        return _NOBODY
+    here = next(iter(await found(ours.heard, local_servers(known))), None)
+    if here is None:
+        return ours
+    return replace(ours, named=replace(ours.registry.providers[here.server], model=here.model))
+
+
+def _instead_of(named: Named, ours: Chosen) -> Chosen | None:
+    """What reads here, as long as the user has not agreed that the named one gets images."""
+    if named is OURS or isinstance(ours.registry.local, Refusal):
+        return None
+    no = next((each for each in ours.registry.hindrances(named) if each.code == "no_consent"), None)
+    return replace(ours, instead=no) if no else None
+
+
 def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
     """A name without a provider is nobody's: several serve models of one name, and one of them gets the file."""
     provider, _, name = model.partition("/")
+    if provider == LOCAL:
+        return OURS
     if provider not in reached and (other := elsewhere(provider, name)):
         return other
     if not name or provider not in reached:

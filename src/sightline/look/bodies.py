@@ -11,8 +11,9 @@ from typing import Any, cast
 from sightline.dial import Dialler
 from sightline.engine import Engine, Reading, SeersOf
 from sightline.engine import Prepared as Done
+from sightline.engine.local import local_seer
 from sightline.look.both import Both
-from sightline.look.doors import opened, workers
+from sightline.look.doors import opened, reading, workers
 from sightline.look.loop import at_end, wait
 from sightline.look.results import Refused
 from sightline.look.shapes import codec
@@ -94,7 +95,7 @@ def _desk(settings: Settings) -> Desk | Refusal:
     record = opened(settings.folder, settings.record)
     dialler = Dialler(proxies(settings.environment))
     at_end(dialler.close)
-    asked = seers(settings, found, named, record, dialler)
+    asked = seers(settings, found, named, record, dialler, local_seer(settings.folder, reading()))
     return Desk(settings, found, record, engine(settings, record, _trusted(asked), workers(), found))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.engine.local import readers
 from sightline.engine.shelf import Shelf
 from sightline.look.analyze_pixels import TASK as EXACT
 from sightline.look.ask_schema import TASK as SCHEMA
@@ -157,4 +158,18 @@ def workers() -> Workers:
     return shared
 
 
-os.register_at_fork(after_in_child=workers.cache_clear)  # a fork has none of the threads that wait for them
+@functools.cache
+def reading() -> Workers:
+    """The processes in which the local seer reads for this one."""
+    shared = readers()
+    atexit.register(shared.end)
+    return shared
+
+
+def _forked() -> None:
+    """A fork has none of the threads that wait for them."""
+    workers.cache_clear()
+    reading.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forked)

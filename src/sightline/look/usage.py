@@ -16,6 +16,8 @@ def cost(upstream: Upstream, model: str, usage: Usage) -> float | None:
 
     The list goes by the provider's own address: a model of the same name elsewhere has another price, or none.
     """
+    if not upstream.bases:  # it has no address: this machine itself
+        return 0.0
     if usage.input is None or usage.output is None:
         return None
     try:

@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
+from sightline.engine.local import local_seer, readers
 from sightline.engine.options import Price
 from sightline.look.doors import folders
 from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
 from sightline.look.usage import cost
 from sightline.model.asking import Usage
-from sightline.model.ports import Http, Record
+from sightline.model.ports import Http, Record, Seer
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -23,9 +24,10 @@ from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override, by_address
 from sightline.seers.choice import Named, Seers
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
-from sightline.seers.registry import Consented, Registry, api_of, elsewhere, wire_of
+from sightline.seers.registry import NO_LOCAL, OURS, Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
 from sightline.sources.file import Policy
 from sightline.store import open_record
@@ -42,9 +44,11 @@ class Parts:
     seers: Seers
     registry: Registry
     workers: Workers
+    readers: Workers  # of the local seer
     engine: Engine
 
     async def close(self) -> None:
+        await self.readers.close()
         await self.dialler.close()
         await self.workers.close()
         self.record.close()
@@ -71,21 +75,30 @@ def parts(
         return named
     record = open_record(settings.folder, kind=settings.record)
     dialler = Dialler(proxies(settings.environment))
-    workers = Workers()
-    asked = seers(settings, found, named, record, dialler)
-    known = registry(settings, found, named, record, dialler)
+    workers, reading = Workers(), readers()
+    local = local_seer(settings.folder, reading)
+    asked = seers(settings, found, named, record, dialler, local)
+    known = registry(settings, found, named, record, dialler, local)
     references = settings.values["references"] is True
-    whole = engine(settings, record, asked.of, workers, found, reach, references=references)
-    return Parts(settings, record, dialler, found, asked, known, workers, whole)
+    driver = engine(settings, record, asked.of, workers, found, reach, references=references)
+    return Parts(settings, record, dialler, found, asked, known, workers, reading, driver)
 
 
-def seers(settings: Settings, found: Directory, named: Named | None, record: Record, dialler: Dialler) -> Seers:
+def seers(
+    settings: Settings,
+    found: Directory,
+    named: Named | None,
+    record: Record,
+    dialler: Dialler,
+    local: Seer | Refusal | None,
+) -> Seers:
     return Seers(
         dialler,
         consented=_consented(record),
         named=named,
         loopback=local_servers(found),
         auto=settings.seer == "auto",
+        local=local,
     )
 
 
@@ -127,7 +140,7 @@ def _price(found: Directory) -> Price:
 
     def of(seer: str, usage: Usage) -> float | None:
         provider, _, model = seer.partition("/")
-        upstream = found.named.get(provider)
+        upstream = OURS.upstream if provider == LOCAL else found.named.get(provider)
         return None if upstream is None else cost(upstream, model, usage)
 
     return of
@@ -142,6 +155,8 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
     if settings.named_seer is None:
         return None
     provider, model = settings.named_seer
+    if LOCAL in (provider, provider or model):
+        return OURS
     if settings.base_url:
         bases: dict[WireName, str] = {"openai_chat": settings.base_url}
         upstream = completed(Upstream(by_address(settings.base_url) or urlsplit(settings.base_url).netloc, bases))
@@ -168,12 +183,19 @@ def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -
     return replace(there, model=model)
 
 
-def registry(settings: Settings, found: Directory, named: Named | None, record: Record, http: Http) -> Registry:
+def registry(
+    settings: Settings,
+    found: Directory,
+    named: Named | None,
+    record: Record,
+    http: Http,
+    local: Seer | Refusal = NO_LOCAL,
+) -> Registry:
     """Everybody who can be asked for a model by name. The one whom the settings name is asked as they say."""
     known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
-    if named is not None and settings.named_seer is not None and settings.named_seer[0]:
+    if named is not None and named is not OURS and settings.named_seer is not None and settings.named_seer[0]:
         known[settings.named_seer[0]] = replace(named, model="")
-    return Registry(http, _consented(record), known)
+    return Registry(http, _consented(record), known, local)
 
 
 def _provider(settings: Settings, upstream: Upstream, key: str = "") -> Named:

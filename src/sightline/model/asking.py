@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pybase64
 
+from sightline.model.geometry import Box
 from sightline.model.image import Image
 from sightline.model.scene import Json
 
@@ -37,6 +38,7 @@ class Question:
     documents: tuple[Document, ...] = ()
     schema: Json = None  # the answer is asked for as JSON of this shape
     longest: int | None = None  # tokens of the answer
+    asked: str | None = None  # without what explains it to a model; empty: all that is to be seen. None: as `words`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,18 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """A place that an answer speaks of, in the pixels of an image as it was given."""
+
+    label: str
+    box: Box
+    image: int = 0  # which of the question's images
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     text: str
     usage: Usage = Usage()
     seer: str = ""  # provider/model, as it was asked
     cut: bool = False  # it ran into the longest answer allowed, and ends there
+    spots: tuple[Spot, ...] = ()  # told beside the words, by a seer that measures instead of guessing

@@ -29,6 +29,11 @@ def description(seen: Description, filename: str | None) -> str:
     )
 
 
+def fallen(refusal: Refusal, seer: str) -> str:
+    """Why somebody else looked than the user has named."""
+    return f"({refusal.what[:1].upper()}{refusal.what[1:]} ({refusal.remedy}); until then {seer} answers.)"
+
+
 def joint(seen: Joint) -> str:
     """What several images show together, as it stands beside the description of the last of them."""
     sizes = [_size(each) for each in seen.images]

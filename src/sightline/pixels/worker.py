@@ -37,6 +37,8 @@ _START = _PARENT_PATH + "from sightline.pixels.work import work; work(*sys.argv[
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
 _ENVIRONMENT = {
     "VIPS_CONCURRENCY": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",  # a second one would count against the limit of memory
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # a bitmap in pages of 4 KiB costs a third more time
 }
@@ -57,8 +59,16 @@ class Reply:
 class Workers:
     """A few processes, each started when it is first needed and replaced when it has failed."""
 
-    def __init__(self, tasks: Mapping[str, str] = TASKS, *, count: int = 2, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Mapping[str, str] = TASKS,
+        *,
+        count: int = 2,
+        limits: Limits | None = None,
+        idle: float | None = None,  # seconds after which a worker that nobody asks is ended; None: it stays
+    ) -> None:
         self._tasks = dict(tasks)
+        self._leave = idle
         self._count = count
         self._limits = limits or Limits()
         self._idle: list[_Worker] = []
@@ -70,12 +80,19 @@ class Workers:
     async def run(self, task: str, data: bytes, arguments: Json | None = None) -> Reply | Refusal:
         import asyncio
 
-        answer = self._submitted(task, data, arguments or {})
-        return answer if isinstance(answer, Refusal) else await asyncio.wrap_future(answer)
+        job = _Job()
+        answer = self._submitted(task, data, arguments or {}, job)
+        if isinstance(answer, Refusal):
+            return answer
+        try:
+            return await asyncio.wrap_future(answer)
+        except asyncio.CancelledError:
+            job.drop()
+            raise
 
     def ask(self, task: str, data: bytes, arguments: Json | None = None) -> Reply | Refusal:
         """`run`, for callers that wait."""
-        answer = self._submitted(task, data, arguments or {})
+        answer = self._submitted(task, data, arguments or {}, _Job())
         return answer if isinstance(answer, Refusal) else answer.result()
 
     async def close(self) -> None:
@@ -101,7 +118,7 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def _submitted(self, task: str, data: bytes, arguments: Json) -> Future[Reply | Refusal] | Refusal:
+    def _submitted(self, task: str, data: bytes, arguments: Json, job: _Job) -> Future[Reply | Refusal] | Refusal:
         """A thread for each worker waits for it; what is asked of more waits in the threads' queue."""
         from concurrent.futures import ThreadPoolExecutor
 
@@ -110,19 +127,38 @@ class Workers:
                 return _CLOSED
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._count, "sightline-pixels")
-            return self._threads.submit(self._answer, task, data, arguments)
+            return self._threads.submit(self._answer, task, data, arguments, job)
 
-    def _answer(self, task: str, data: bytes, arguments: Json) -> Reply | Refusal:
+    def _answer(self, task: str, data: bytes, arguments: Json, job: _Job) -> Reply | Refusal:
         worker = self._worker()
         if isinstance(worker, Refusal):
             return worker
-        answer = worker.ask({"task": task, "arguments": arguments}, data, self._limits.seconds)
+        answer: Reply | Refusal = _DROPPED
+        if job.given_to(worker):
+            answer = worker.ask({"task": task, "arguments": arguments}, data, self._limits.seconds)
+            job.done()
         if worker.failed:
             self._discard(worker)
         else:
-            with self._lock:
-                self._idle.append(worker)
+            self._rest(worker)
         return answer
+
+    def _rest(self, worker: _Worker) -> None:
+        worker.rests += 1
+        with self._lock:
+            self._idle.append(worker)
+        if self._leave is not None:
+            timer = threading.Timer(self._leave, self._dismiss, (worker, worker.rests))
+            timer.daemon = True
+            timer.start()
+
+    def _dismiss(self, worker: _Worker, rests: int) -> None:
+        """A worker that has rested ever since leaves, and gives its memory back."""
+        with self._lock:
+            if worker not in self._idle or worker.rests != rests:
+                return
+            self._idle.remove(worker)
+        self._discard(worker)
 
     def _worker(self) -> _Worker | Refusal:
         with self._lock:
@@ -157,6 +193,31 @@ class Workers:
 
 _NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
 _CLOSED = Refusal("unavailable", "the workers have been ended", "ask a new one")
+_DROPPED = Refusal("unavailable", "nobody waits for the answer any more", "ask again")
+
+
+class _Job:
+    """Work that somebody waits for; once nobody does, whoever is at it is ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._dropped = False
+
+    def given_to(self, worker: _Worker) -> bool:
+        with self._lock:
+            self._worker = worker
+            return not self._dropped
+
+    def done(self) -> None:
+        with self._lock:
+            self._worker = None
+
+    def drop(self) -> None:
+        with self._lock:
+            self._dropped = True
+            if self._worker is not None:
+                self._worker.kill()
 
 
 class _Worker:
@@ -171,6 +232,7 @@ class _Worker:
         self._process: Popen[bytes] = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
         self._late = False
         self.failed = False
+        self.rests = 0  # how often it was done with something
 
     def ask(self, work: Json, data: bytes, seconds: float) -> Reply | Refusal:
         return self.hear(seconds, lambda: send(_stream(self._process.stdin), work, data))

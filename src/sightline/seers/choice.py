@@ -1,17 +1,21 @@
-"""Who looks: the model that the user named, else the upstream's own seeing sibling, else one on this machine."""
+"""Who looks: the model that the user named, else the upstream's own seeing sibling, else one on this machine.
+
+What reads on this machine without any model comes last, and where the named one may not be asked yet.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 from sightline.model.ports import Http, Seer
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.seers.loopback import Found, found
-from sightline.seers.registry import Consented, Named, Registry, seer
+from sightline.seers.registry import NO_LOCAL, Consented, Named, Registry, seer
 
 __all__ = ["Named", "Seers"]
 
@@ -31,10 +35,12 @@ class Seers:
         named: Named | None = None,
         loopback: Mapping[str, str] | None = None,
         auto: bool = True,
+        local: Seer | Refusal | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http
-        self._registry = Registry(http, consented)
+        self._registry = Registry(http, consented, local=local or NO_LOCAL)
+        self._local = local
         self._named = named
         self._loopback = dict(loopback or {})
         self._auto = auto
@@ -44,12 +50,18 @@ class Seers:
 
     async def of(self, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
         if self._named is not None:
-            return [self._registry.seer(self._named)]
+            return self._asked_for(self._registry.seer(self._named))
         if not self._auto:
             return []
         sibling = self._sibling(visitor, profile)
         found: list[Seer | Refusal] = [sibling] if sibling else []
-        return found + [self._local(one) for one in await self.on_this_machine()]
+        found += [self._loopback_seer(one) for one in await self.on_this_machine()]
+        return found + ([self._local] if self._local is not None else [])
+
+    def _asked_for(self, named: Seer | Refusal) -> list[Seer | Refusal]:
+        """Until the user agrees that the named one gets images, nothing leaves the machine, and something is read."""
+        unagreed = isinstance(named, Refusal) and named.code == "no_consent"
+        return [named, self._local] if unagreed and _is_seer(self._local) else [named]
 
     async def on_this_machine(self) -> list[Found]:
         """The vision models on loopback. None found: asked again the next time, somebody may have started one."""
@@ -71,9 +83,13 @@ class Seers:
         name = f"{visitor.upstream.name}/{profile.sibling}"
         return seer(self._http, name, profile.sibling, visitor.upstream, wire, _lent(visitor, wire))
 
-    def _local(self, one: Found) -> Seer:
+    def _loopback_seer(self, one: Found) -> Seer:
         upstream = Upstream(one.server, {"openai_chat": one.base}, preset=one.server)
         return seer(self._http, f"{one.server}/{one.model}", one.model, upstream, "openai_chat", {})
+
+
+def _is_seer(one: Seer | Refusal | None) -> TypeGuard[Seer]:
+    return one is not None and not isinstance(one, Refusal)
 
 
 def _asked_on(visitor: Visitor) -> WireName | None:

@@ -14,15 +14,13 @@ from sightline.profiles.lookup import profile
 from sightline.seers import gemini, ollama, others
 from sightline.seers.asking import WireSeer
 from sightline.seers.chat import ChatSeer
+from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import is_elsewhere
 from sightline.seers.messages import MessagesSeer
 from sightline.seers.responses import ResponsesSeer
 
 SeerWire = WireName | Literal["ollama", "others"]
 Consented = Callable[[str], bool]
-
-LOCAL = "local"
-"""The provider whose models are Sightline's own, and look without anything leaving the machine."""
 
 _KINDS: Mapping[SeerWire, tuple[type[WireSeer], Callable[[str], str]]] = {
     "anthropic": (MessagesSeer, lambda model: "/v1/messages"),
@@ -47,8 +45,8 @@ _UNSHAPED = frozenset({"deepseek", "zai", "zai-coding", "moonshot", "kimi-coding
 _CLOUD = "ollama-cloud"
 NO_LOCAL = Refusal(
     "unavailable",
-    "there is no model of Sightline's own here that could look",
-    "name one as PROVIDER/MODEL, or start a vision model in Ollama",
+    "nothing here reads images by itself",
+    "name a model as PROVIDER/MODEL, or start a vision model in Ollama",
 )
 
 
@@ -68,17 +66,28 @@ class Named:
         return _CLOUD if self.upstream.on_loopback and is_elsewhere(self.model) else self.provider
 
 
+OURS = Named(LOCAL, LOCAL, Upstream(LOCAL, {}))
+"""What reads on this machine, where somebody names it."""
+
+
 class Registry:
     """Finds a seer by its name; a refusal says why it cannot be asked."""
 
-    def __init__(self, http: Http, consented: Consented, providers: Mapping[str, Named] | None = None) -> None:
+    def __init__(
+        self,
+        http: Http,
+        consented: Consented,
+        providers: Mapping[str, Named] | None = None,
+        local: Seer | Refusal = NO_LOCAL,
+    ) -> None:
         self._http = http
         self._consented = consented
+        self.local = local
         self.providers = dict(providers or {})
 
     def named(self, provider: str, model: str) -> Seer | Refusal:
         if provider == LOCAL:
-            return NO_LOCAL
+            return self.local
         known = ", ".join(sorted({*self.providers, LOCAL}))
         if not provider or not model:
             what = f"{model or provider!r} does not name a provider and a model"
@@ -90,6 +99,8 @@ class Registry:
         return self.seer(replace(self.providers[provider], model=model))
 
     def seer(self, named: Named) -> Seer | Refusal:
+        if named.provider == LOCAL:
+            return self.local
         for hindrance in self.hindrances(named):
             return hindrance
         api = api_of(named.wire)

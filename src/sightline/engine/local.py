@@ -1,0 +1,139 @@
+"""The local seer's own processes: there pixels are decoded, read and answered from, beside everything else."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from sightline.engine.shelf import Shelf
+from sightline.model.refusal import Refusal
+from sightline.pixels.worker import Limits, Workers
+from sightline.seers.local.seer import TASK_NAME, LocalSeer
+
+if TYPE_CHECKING:
+    from sightline.seers.local.engine import Engine
+    from sightline.seers.local.regions import Pixels
+    from sightline.seers.local.reply import Page
+    from sightline.seers.local.seen import Seen
+
+SECONDS = 90.0
+_ENOUGH = 60.0  # seconds after which no more is read: what there is by then is said
+_AT_ONCE = 2
+_IDLE = 30.0  # seconds after which a process that nobody asks leaves, and its memory with it
+_MEMORY = 6 * 1024**3  # bytes of addresses, of which a fraction is ever used
+_REMEMBERED = 8  # images of which a second question is answered at once
+_BEHIND = 2  # how far it steps back behind whoever else needs the processor
+
+_NO_READER = Refusal(
+    "unavailable",
+    "no model that could look was found, and what reads on this machine is not installed",
+    "the user types: pip install 'sightline[local]', or starts a vision model here (for example `ollama pull"
+    " qwen3-vl`), or names one: `sightline vision-proxy model PROVIDER/MODEL`",
+)
+
+TASKS = {TASK_NAME: "sightline.engine.local:local_task"}
+
+
+def readers() -> Workers:
+    """The processes; none is started before somebody asks."""
+    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY), idle=_IDLE)
+
+
+def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
+    """The seer, where it is installed; else what to type. Nothing of it is loaded for that."""
+    from importlib.util import find_spec
+
+    from sightline.seers.local.weights import PAIRS, find
+
+    installed = all(find_spec(name) for name in ("numpy", "onnxruntime"))
+    return LocalSeer(work, str(folder)) if installed and any(find(pair, folder) for pair in PAIRS) else _NO_READER
+
+
+def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """One question, for a worker."""
+    try:
+        engine = _engine(arguments["folder"])
+    except ImportError:
+        return _NO_READER
+    if isinstance(engine, Refusal):
+        return engine
+    from sightline.seers.local.reply import reply
+
+    until = monotonic() + _ENOUGH
+    pages = []
+    for digest, piece in _pieces(data, arguments["images"]):
+        page = _page(digest, piece, engine, until)
+        if isinstance(page, Refusal):
+            return page
+        pages.append(page)
+    said = reply(arguments["question"], arguments["schema"], pages)
+    if isinstance(said, Refusal):
+        return said
+    spots = [[each.label, [each.box.x, each.box.y, each.box.width, each.box.height], each.image] for each in said.spots]
+    return {"text": said.text, "spots": spots}, b""
+
+
+def _pieces(data: bytes, images: list[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
+    start = 0
+    for digest, length in images:
+        yield digest, data[start : start + length]
+        start += length
+
+
+@functools.cache
+def _engine(folder: str) -> Engine | Refusal:
+    import numpy  # noqa: F401 - all that the seer needs is there, or what to install is said
+    import onnxruntime  # noqa: F401
+
+    from sightline.seers.local.engine import open_engine
+
+    os.nice(_BEHIND)
+    return open_engine(Path(folder) if folder else None)
+
+
+_seen: Shelf[Seen] = Shelf(_REMEMBERED)
+
+
+def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refusal:
+    from sightline.seers.local.reply import Page
+
+    pixels = _decoded(data)
+    if isinstance(pixels, Refusal):
+        return pixels
+    seen = _seen.get(digest) or _seen.put(digest, _looked(pixels, engine, until))
+    return Page(seen, pixels)
+
+
+def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
+    from dataclasses import replace
+
+    from sightline.seers.local.codes import codes
+    from sightline.seers.local.looking import see
+    from sightline.seers.local.reading import read_page
+
+    page = read_page(pixels, engine, lambda: monotonic() < until)
+    return replace(see(pixels, page.lines, codes(pixels)), turned=page.turned, unread=page.unread)
+
+
+def _decoded(data: bytes) -> Pixels | Refusal:
+    """Red, green and blue of every pixel. What is clear stands on white; where its own colours are light, on black."""
+    import numpy as np
+
+    from sightline.pixels.bitmap import decode, within_bounds
+
+    picture = within_bounds(data)
+    image = picture if isinstance(picture, Refusal) else decode(data, picture)
+    if isinstance(image, Refusal):
+        return image
+    if image.hasalpha():
+        alpha = image[image.bands - 1]
+        weight = max(alpha.avg(), 1e-9)
+        light = (image.extract_band(0, n=image.bands - 1).bandmean() * alpha).avg() / weight
+        image = image.flatten(background=0 if light > 170 else 255)
+    if image.bands < 3:
+        image = image.bandjoin([image, image])
+    return np.frombuffer(image.write_to_memory(), np.uint8).reshape(image.height, image.width, 3)

@@ -1,0 +1,169 @@
+"""A question, answered from what was read; or a plain no where reading is not enough."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from sightline.model.asking import Spot
+from sightline.model.refusal import Refusal
+from sightline.seers.local.colours import name as colour_name
+from sightline.seers.local.figures import charted, tabled
+from sightline.seers.local.finding import (
+    Value,
+    key,
+    value_of,
+    words,
+)
+from sightline.seers.local.hues import coloured
+from sightline.seers.local.places import coded, located, sized, text_at, titled
+from sightline.seers.local.seen import Colour, Line, Seen
+from sightline.seers.local.subjects import (
+    STOP,
+    Asked,
+    Said,
+    bare,
+    spots_of,
+    subject,
+)
+from sightline.seers.local.tallies import counted, exists, is_checked, listed
+
+HELP = (
+    "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"
+    " machine; asked for a description, all the text is given"
+)
+NO = Refusal("unavailable", "only text and shapes were read here, and they do not answer this question", HELP)
+
+
+def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
+    """The first way of reading the question that leads to something in the image."""
+    asked = Asked(question, seen, pixel)
+    for way in _WAYS:
+        if said := way(asked):
+            return said
+    return NO
+
+
+_what = (
+    re.compile(
+        r"(?:value|contents?|entry|input|text) (?:of|in|for|inside|entered in|entered for|under|shown for) (?P<x>.+)$"
+    ),
+    re.compile(
+        r"^(?:what|which \w+|what \w+) (?:is|was|are|has been|'s) "
+        r"(?:entered|typed|written|filled in|given|shown|set|selected|displayed|listed)? ?"
+        r"(?:in|into|inside|for|as|under) (?P<x>.+)$"
+    ),
+    re.compile(r"^(?:what|which|when|who|how much|how long|how old)(?:'s| is| are| was| were| does| do)? (?P<x>.+)$"),
+    re.compile(r"^(?:give|tell|show|read)(?: me)? (?P<x>.+)$"),
+    re.compile(r"^(?P<x>.+)$"),
+)
+
+
+def _value(asked: Asked) -> Said | None:
+    for shape in _what:
+        match = shape.search(asked.low)
+        for name in _names(match["x"], asked) if match else ():
+            if said := _told(value_of(asked.seen, name), asked):
+                return said
+    return None
+
+
+def _names(phrase: str, asked: Asked) -> Sequence[str]:
+    """What a field may be called: as it is asked for, and without whose it is."""
+    about = subject(phrase, asked.quoted)
+    plain = re.sub(r"^(?:value|content|contents|text) (?:of|in|for) ", "", about.name)
+    owned = re.sub(r"^(?:[^\W\d_]+ )?[^\W\d_]+'s? ", "", plain)
+    shortened = re.sub(
+        r" (?:is|are|was|were)(?: \w+)?$| (?:of|for) the (?:user|customer|person|account|client)$", "", owned
+    )
+    return [name for name in dict.fromkeys((plain, bare(owned), bare(shortened))) if key(name)]
+
+
+def _told(value: Value | None, asked: Asked) -> Said | None:
+    if value is None or (value.text and not asked.wants(value.text)):
+        return None
+    kind = value.part.kind if value.part else "text"
+    label = value.label.text if value.text not in value.label.text else ""
+    if kind == "check" and value.part is not None:
+        state = (
+            "not known to be checked"
+            if value.part.checked is None
+            else "checked"
+            if value.part.checked
+            else "not checked"
+        )
+        return Said(f"{state} ({label})", (Spot(value.label.text, value.part.box),))
+    if not value.text:
+        return Said(f'The field "{value.label.text}" is empty.', (Spot(value.label.text, value.box),))
+    of = f' ({kind if kind == "field" else "stands for"} "{label}")' if label else f' (in "{value.label.text}")'
+    return Said(f'"{value.text}"{of}', (Spot(value.text, value.box),))
+
+
+def _quoted(asked: Asked) -> Said | None:
+    """The one line that has every word of the question which matters: what it says is said, and no more."""
+    if re.match(r"(?:why|should|would|could|can|will|do|does|did|is|are|was|were|has|have)\b", asked.low):
+        return None
+    wanted = [word for word in words(asked.low) if word not in STOP]
+    if len(wanted) < 2:
+        return None
+    lines = [
+        line
+        for line in asked.seen.lines
+        if all(_has(line.text, word) for word in wanted)
+        and asked.wants(line.text)
+        and set(words(line.text)) - set(words(asked.low))  # else it would only repeat the question
+    ]
+    return (
+        Said("\n".join(f'It says: "{line.text}"' for line in lines), spots_of(lines)) if 0 < len(lines) <= 3 else None
+    )
+
+
+def _has(text: str, word: str) -> bool:
+    return word in words(text) or (len(word) > 4 and key(word) in key(text))
+
+
+_trouble = re.compile(
+    r"\b(?:errors?|fail(?:ed|ure|s)?|could not|cannot|can't|invalid|exception|denied|not found|fatal|traceback|warning|"
+    r"unable|refused|missing|required|enter a valid)\b", re.IGNORECASE
+)  # fmt: skip
+_wrong = re.compile(
+    r"^(?:what|which|read|tell me|show me|is there)\b.*\b(?:errors?|warnings?|wrong|problem|failed|failure)"
+    r"(?: messages?)?"
+    r"(?: (?:is|are|was|does|do|shown|displayed|says?|here|there|appears?|it|on|in|the|this|about) ?.*)?$"
+)
+
+
+def _error(asked: Asked) -> Said | None:
+    """What is said of trouble: by its words, or in red."""
+    if not _wrong.search(asked.low) or asked.strangers(asked.low, _WRONG):
+        return None
+    lines = [line for line in asked.seen.lines if _trouble.search(line.text) or _red(line)]
+    return Said("\n".join(f'"{line.text}"' for line in lines), spots_of(lines)) if lines else None
+
+
+_WRONG = frozenset(
+    "error errors message messages warning warnings wrong went problem failed failure appear appears".split()
+)
+
+
+def _red(line: Line) -> bool:
+    return line.ink is not None and colour_name(line.ink) in ("red", "dark red")
+
+
+_WAYS: tuple[Callable[[Asked], Said | None], ...] = (
+    counted,
+    coded,
+    coloured,
+    sized,
+    titled,
+    located,
+    charted,
+    tabled,
+    listed,
+    is_checked,
+    exists,
+    text_at,
+    _value,
+    _error,
+    _quoted,
+)

@@ -1,0 +1,197 @@
+"""Lines of charts, followed in their colour and read where the labels of the other axis stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.model.geometry import Box
+from sightline.seers.local.axes import TICKS, Axis, Picture, Text, beside, marked, rounded
+from sightline.seers.local.boxes import flipped, union
+from sightline.seers.local.captions import SAME, SEEN, label_rows, legend_of, titled, unit_of, whole_labels
+from sightline.seers.local.colours import apart, commonest, cut, mixture, name
+from sightline.seers.local.regions import Pixels
+from sightline.seers.local.seen import Chart, Colour, Mark
+
+
+def read_lines(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | None:
+    """Lines, read where the labels of the other axis stand."""
+    labels = _labels_below(picture, axis, room[1])
+    if len(labels) < TICKS:
+        return None
+    turned = picture.pixels.transpose(1, 0, 2)
+    middles = [label.middle[0] for label in labels]
+    snapped = marked(beside(turned, flipped(union(label.box for label in labels))), middles)
+    places = [middle if mark is None else mark for mark, middle in zip(snapped, middles, strict=True)]
+    low, high = axis.span
+    pitch = min(b - a for a, b in zip(sorted(places), sorted(places)[1:], strict=False))
+    bottom = min(min(label.box.y for label in labels) - 2, round(high + axis.pitch))
+    left, right = max(axis.box.right + 2, round(min(places) - pitch / 2)), round(max(places) + pitch / 2)
+    plot = Box(left, max(0, round(low - 0.8 * axis.pitch)), right - left, 0)
+    plot = replace(plot, height=bottom - plot.y)
+    if plot.width < 20 or plot.height < 20:
+        return None
+    ground = commonest(cut(picture.pixels, plot).reshape(-1, 3)[::3])
+    plot = _unframed(picture.pixels, plot, ground, axis.span)
+    ruled = [label.middle[1] - plot.y for label in axis.labels]
+    colours = _line_colours(picture, plot, ground, (min(places), max(places)), ruled)
+    if not colours:
+        return None
+    names, legend = legend_of(picture, colours, [], plot, ground)
+    titles = dict(names)
+    if titles:  # what no legend names and is grey belongs to the drawing
+        colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > SEEN]
+    marks, hidden = [], 0
+    for colour in colours:
+        series = titles.get(colour, name(colour) if len(colours) > 1 else "")
+        curve = _Curve(colour, tuple(other for other in colours if other != colour), ground)
+        for label, place in zip(labels, places, strict=True):
+            y = _height_at(picture.pixels, plot, place, curve)
+            if y is None:
+                hidden += 1
+                continue
+            step = abs(axis.value(low) - axis.value(high))
+            box = Box(round(place) - 3, round(y) - 3, 6, 6)
+            marks.append(Mark(label.text, series, rounded(axis.value(y), step), box, colour))
+    if len(marks) < TICKS:
+        return None
+    doubts = [f"{hidden} points are covered or not there"] if hidden else []
+    if len(colours) > 1 and len(titles) < len(colours):
+        doubts.append("lines that no legend names are named by their colour")
+    ink = union([plot, axis.box, *(label.box for label in labels)])
+    title, box = titled(picture, ink, axis, [*labels, *legend])
+    return Chart("line", box, title, tuple(marks), axis.unit or unit_of(picture, axis, ink), "; ".join(doubts))
+
+
+def _unframed(pixels: Pixels, plot: Box, ground: Colour, span: tuple[float, float]) -> Box:
+    """The plot up to its frame, which is drawn from side to side beyond the first and the last label."""
+    inked = apart(cut(pixels, plot), ground) > SEEN
+    full = np.flatnonzero(inked.mean(axis=1) > 0.6) + plot.y
+    top = max((int(row) + 1 for row in full if row < span[0] - 3), default=plot.y)
+    bottom = min((int(row) for row in full if row > span[1] + 3), default=plot.bottom)
+    return Box(plot.x, top, plot.width, bottom - top)
+
+
+def _labels_below(picture: Picture, axis: Axis, end: int) -> list[Text]:
+    """The first row of texts below the axis, as far as its labels follow each other evenly."""
+    low, high = axis.span
+    box = Box(axis.box.right, round(low), end - axis.box.right, round(high - low + 0.4 * picture.em))
+    for row in label_rows(picture, box, set(axis.labels), below=True)[:4]:
+        texts = sorted(row, key=lambda text: text.box.x)
+        gaps = [b.middle[0] - a.middle[0] for a, b in pairwise(texts)]
+        if len(texts) >= TICKS and texts[0].box.y - axis.box.bottom <= max(4 * picture.em, 1.5 * axis.pitch):
+            most = 2.2 * median(gaps)
+            end = next((place for place, gap in enumerate(gaps) if gap > most), len(gaps))
+            return whole_labels(picture, texts[: end + 1], set(axis.labels))
+    return []
+
+
+def _line_colours(
+    picture: Picture, plot: Box, ground: Colour, ends: tuple[float, float], ruled: Sequence[float]
+) -> list[Colour]:
+    """The colours that go through the plot from its first label to its last; `ruled` is where a grid may be."""
+    pixels = cut(picture.pixels, plot)
+    inked = apart(pixels, ground) > SEEN
+    inked &= ~_ruled(inked, ruled)
+    rows, columns = np.nonzero(inked)
+    drawn = pixels[rows, columns]
+    left = drawn
+    found: list[Colour] = []
+    for _ in range(16):
+        if len(left) < plot.width / 2:
+            break
+        colour = _frequent(left)
+        left = left[apart(left, colour) > SAME]
+        if any(_mixed(colour, other, ground) for other in found):
+            continue
+        share, rest = mixture(drawn, colour, ground)
+        inked = (share > 0.5) & (share < 1.3) & (rest <= 20)
+        within = (plot.x + columns >= ends[0]) & (plot.x + columns <= ends[1])
+        if _runs_through(rows[inked & within], columns[inked & within], plot, ends):
+            found.append(colour)
+            drawn, rows, columns = drawn[~inked], rows[~inked], columns[~inked]
+    return found
+
+
+def _ruled(inked: NDArray[np.bool_], places: Sequence[float]) -> NDArray[np.bool_]:
+    """The grid: full columns, and full rows at the labels."""
+    full = inked.mean(axis=1) > 0.6
+    at_label = (np.abs(np.arange(len(inked))[:, None] - np.array(places)) <= 3).any(axis=1)
+    grid: NDArray[np.bool_] = (full & at_label)[:, None] | (inked.mean(axis=0) > 0.6)[None, :]
+    return grid
+
+
+def _frequent(flat: Pixels) -> Colour:
+    """The commonest colour among shades: the commonest of the fullest bucket of them."""
+    coarse = (flat >> 4).astype(np.int64)
+    packed = coarse[:, 0] << 8 | coarse[:, 1] << 4 | coarse[:, 2]
+    return commonest(flat[packed == np.bincount(packed, minlength=4096).argmax()])
+
+
+def _mixed(colour: Colour, other: Colour, ground: Colour) -> bool:
+    """Whether a colour is another's soft edge."""
+    share, rest = mixture(np.array([[colour]], dtype=np.uint8), other, ground)
+    return bool(0.1 <= share[0, 0] <= 1.1 and rest[0, 0] <= 15)
+
+
+def _runs_through(rows: NDArray[np.int64], columns: NDArray[np.int64], plot: Box, ends: tuple[float, float]) -> bool:
+    """Whether some pixels make lines: in most columns, a few in each, and not in straight rows or columns."""
+    width = max(1.0, ends[1] - ends[0])
+    per_column = np.bincount(columns, minlength=plot.width)
+    per_row = np.bincount(rows, minlength=plot.height)
+    bent = (per_row[rows] <= 0.6 * width) & (per_column[columns] <= 0.6 * plot.height)
+    thick = np.bincount(columns[bent], minlength=plot.width)
+    thick = thick[thick > 0]
+    return bool(len(thick) >= 0.85 * width and np.median(thick) <= 0.2 * plot.height)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A line that is followed: its colour, those of the others, and what they are drawn on."""
+
+    colour: Colour
+    others: tuple[Colour, ...]
+    ground: Colour
+
+    def weights(self, column: Pixels) -> NDArray[np.float64]:
+        """How much of each pixel is this line's, where no other explains it better."""
+        share, rest = mixture(column, self.colour, self.ground)
+        own = (rest <= 40) & (share > 0.4) & (share < 1.3)
+        for other in self.others:
+            theirs, left = mixture(column, other, self.ground)
+            own &= ~((left < rest) & (theirs > 0.4) & (theirs < 1.3))
+        return np.where(own, np.minimum(share, 1.0), 0.0)
+
+
+def _height_at(pixels: Pixels, plot: Box, x: float, curve: _Curve) -> float | None:
+    """Where a line passes a place: the middle of what is drawn in its colour there, or between its neighbours."""
+    here = _middle_of(pixels, plot, int(x), curve)
+    if here is not None:
+        return here
+    sides = []
+    for step in (-1, 1):
+        near = [(away, _middle_of(pixels, plot, int(x) + step * away, curve)) for away in range(2, 9)]
+        seen = [(away, y) for away, y in near if y is not None]
+        if len(seen) >= 2:
+            (first, y1), (last, y2) = seen[0], seen[-1]
+            sides.append(y1 - (y2 - y1) * first / (last - first))
+    return sum(sides) / len(sides) if sides else None
+
+
+def _middle_of(pixels: Pixels, plot: Box, x: int, curve: _Curve) -> float | None:
+    if not 0 <= x < pixels.shape[1]:
+        return None
+    weight = curve.weights(pixels[plot.y : plot.bottom, x])
+    places = np.flatnonzero(weight)
+    if not len(places):
+        return None
+    groups = np.split(places, np.flatnonzero(np.diff(places) > 2) + 1)
+    best = max(groups, key=lambda group: float(weight[group].sum()))
+    if weight[best].max() < 0.6:
+        return None
+    return plot.y + float((best * weight[best]).sum() / weight[best].sum()) + 0.5

@@ -1,0 +1,90 @@
+"""What reads: the pairs of weights at hand, each opened when it is first needed.
+
+engine = open_engine(data_folder)       # a Refusal where no weights are installed
+lines = reading.read(pixels, engine)    # pixels: uint8, height x width x RGB
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sightline.model.refusal import Refusal
+from sightline.seers.local import weights
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+THREADS = 1
+
+
+class Network:
+    """One onnxruntime session that gives its memory back after each run."""
+
+    def __init__(self, model: bytes, threads: int) -> None:
+        import onnxruntime as ort
+
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False  # it would keep the most that it ever needed
+        options.enable_mem_pattern = False  # every image has a shape of its own
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._input = self._session.get_inputs()[0].name
+
+    def run(self, batch: Floats) -> Floats:
+        found: Any = self._session.run(None, {self._input: batch})[0]
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def letters(self) -> str:
+        """The alphabet that a recogniser carries inside."""
+        return str(self._session.get_modelmeta().custom_metadata_map.get("character", ""))
+
+
+class Reader:
+    """A pair, opened: where lines are, and what they say."""
+
+    def __init__(self, name: weights.Name, files: dict[weights.Role, bytes], threads: int) -> None:
+        self.name = name
+        self.detector = Network(files["detector"], threads)
+        self.recogniser = Network(files["recogniser"], threads)
+        written = files["letters"].decode() if "letters" in files else self.recogniser.letters
+        # A class for "nothing new" stands before the letters, the space behind them.
+        self.alphabet = ("", *written.replace("\r\n", "\n").removesuffix("\n").split("\n"), " ")
+
+
+class Engine:
+    """The readers at hand. Safe to share between threads."""
+
+    def __init__(self, held: dict[weights.Name, weights.Held], threads: int = THREADS) -> None:
+        self._held, self._threads = held, threads
+        self._open: dict[weights.Name, Reader] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> tuple[weights.Name, ...]:
+        return tuple(self._held)
+
+    def reader(self, name: weights.Name) -> Reader | None:
+        """The reader of that name; None where its weights are not installed, or not what they should be."""
+        with self._lock:
+            if name not in self._open and name in self._held:
+                files = weights.load(name, self._held[name])
+                if isinstance(files, Refusal):
+                    del self._held[name]
+                    return None
+                self._open[name] = Reader(name, files, self._threads)
+            return self._open.get(name)
+
+
+def open_engine(data: Path | None = None, threads: int = THREADS) -> Engine | Refusal:
+    """The readers whose weights are installed, or what to type when there are none."""
+    held = {name: found for name in weights.PAIRS if (found := weights.find(name, data))}
+    return Engine(held, threads) if held and weights.installed() else weights.MISSING

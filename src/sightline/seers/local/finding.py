@@ -1,0 +1,323 @@
+"""Where something stands in what was read: by its words, by its label, by its row and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sightline.model.geometry import Box
+from sightline.seers.local.seen import Line, Part, PartKind, Seen, Table
+
+_ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
+_LARGER = 1.1  # times the usual size of letters is a heading
+_PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
+_word = re.compile(r"[^\W_]+")
+_aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
+_sentence = re.compile(r"(?<=[.;!?])\s+")
+_valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
+
+EXACT, LABEL, WITHIN = 0, 1, 2
+
+
+def words(text: str) -> list[str]:
+    return _word.findall(text.casefold())
+
+
+def key(text: str) -> str:
+    """A text as it is compared: spaces, signs and letters that look alike make no difference."""
+    return "".join(words(text)).translate(_ALIKE)
+
+
+def match(text: str, phrase: str) -> int | None:
+    """How well a text that was read answers to a phrase; None: not at all."""
+    wanted = key(phrase)
+    if not wanted:
+        return None
+    if key(text) == wanted:
+        return EXACT
+    if key(label_of(text)) == wanted or key(_aside.sub(" ", text)) == wanted:
+        return LABEL
+    if f" {' '.join(words(phrase))} " in f" {' '.join(words(text))} ":
+        return WITHIN
+    return WITHIN if len(wanted) >= _PLAIN and wanted in key(text) and " " in phrase.strip() else None
+
+
+def label_of(text: str) -> str:
+    """What stands before a colon, or before a value; an aside is no part of it."""
+    head, colon, _ = text.partition(":")
+    if not colon:
+        value = value_in(text)
+        head = text.removesuffix(value) if value else text
+    return _aside.sub(" ", head).strip(" :=–-")
+
+
+def value_in(text: str) -> str:
+    """The value within a line that has its label in front of it."""
+    _, colon, rest = text.partition(":")
+    if colon:
+        return rest.strip()
+    pieces = text.split(" ")
+    for at in range(1, len(pieces)):
+        if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
+            return " ".join(pieces[at:])
+    return ""
+
+
+def found(seen: Seen, phrase: str) -> list[Line]:
+    """The lines that say something, those that say nothing else first."""
+    ranked = [(rank, line) for line in seen.lines if (rank := match(line.text, phrase)) is not None]
+    best = min((rank for rank, _ in ranked), default=EXACT)
+    return [line for rank, line in ranked if rank == best]
+
+
+def text_of(part: Part, seen: Seen) -> str:
+    return " ".join(seen.lines[at].text for at in part.lines)
+
+
+def of_kind(seen: Seen, *kinds: PartKind) -> list[Part]:
+    return [part for part in seen.parts if part.kind in kinds]
+
+
+def named(seen: Seen, phrase: str, *kinds: PartKind) -> list[Part]:
+    """The parts in which, or beside which, something is said."""
+    inside = [
+        (rank, part) for part in of_kind(seen, *kinds) if (rank := match(text_of(part, seen), phrase)) is not None
+    ]
+    if inside:
+        best = min(rank for rank, _ in inside)
+        return [part for rank, part in inside if rank == best]
+    beside = (_part_of(line, seen) for line in found(seen, phrase))
+    return [part for part in beside if part and part.kind in kinds]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    text: str
+    box: Box
+    label: Line
+    part: Part | None = None
+
+
+def value_of(seen: Seen, label: str) -> Value | None:
+    """What stands for a label: in its field, behind it in its line or its row, or below it."""
+    lines = [line for line in seen.lines if match(line.text, label) in (EXACT, LABEL)]
+    for value in (_valued_by(line, seen) for line in lines):
+        if value:
+            return value
+    return next(_in_sentences(seen, label), None)
+
+
+def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:
+    """A label and its value in the middle of a text."""
+    for line in seen.lines:
+        for sentence in _sentence.split(line.text):
+            head, colon, rest = sentence.partition(":")
+            if colon and rest.strip() and key(_aside.sub(" ", head)) == key(label) != "":
+                yield Value(rest.strip().removesuffix("."), line.box, line)
+
+
+def _valued_by(line: Line, seen: Seen) -> Value | None:
+    inline = value_in(line.text)
+    if inline:
+        return Value(inline, line.box, line)
+    if part := _part_of(line, seen):
+        return Value(text_of(part, seen), part.box, line, part)
+    if _holder(line, seen, "button") or _is_cell(line, seen):
+        return None  # what a button is called stands for nothing else, nor does a head for the next head
+    other = _right_of(line, seen) or _below(line, seen)
+    return Value(other.text, other.box, line) if other else None
+
+
+def labels(seen: Seen) -> dict[Part, Line]:
+    """The line that each field and each check box is labelled by, where there is one: the nearest."""
+    found = {}
+    for part in of_kind(seen, "field", "check"):
+        if part.kind == "check" and part.lines:
+            found[part] = seen.lines[part.lines[0]]
+            continue
+        lines = [
+            line for at, line in enumerate(seen.lines)
+            if at not in part.lines and (_beside(line, part, seen) or (part.kind == "field" and _above(line, part)))
+        ]  # fmt: skip
+        if lines:
+            found[part] = min(lines, key=lambda line: _apart(line.box, part.box))
+    return found
+
+
+def _beside(line: Line, part: Part, seen: Seen) -> bool:
+    """In its row, and nothing between: the label of a field stands before it, that of a check box mostly behind."""
+    before, behind = part.box.x - line.box.right, line.box.x - part.box.right
+    reach = 0 <= before <= 12 * line.box.height or (part.kind == "check" and 0 <= behind <= 3 * line.box.height)
+    return reach and in_row(line.box, part.box) and _nothing_between(line, part.box, seen)
+
+
+def _above(line: Line, part: Part) -> bool:
+    height = line.box.height
+    return -2 <= part.box.y - line.box.bottom <= 2 * height and part.box.x - height <= line.box.x < part.box.right
+
+
+def _apart(one: Box, other: Box) -> int:
+    across = max(other.x - one.right, one.x - other.right, 0)
+    return across + max(other.y - one.bottom, one.y - other.bottom, 0)
+
+
+def _part_of(line: Line, seen: Seen) -> Part | None:
+    """The field or the box that a line is the label of."""
+    return next((part for part, label in labels(seen).items() if label is line), None)
+
+
+def _nothing_between(line: Line, box: Box, seen: Seen) -> bool:
+    left, right = min(line.box.right, box.right), max(line.box.x, box.x)
+    return not any(in_row(line.box, each.box) and left <= each.box.x and each.box.right <= right for each in seen.lines)
+
+
+def _holder(line: Line, seen: Seen, kind: PartKind) -> Part | None:
+    own = seen.lines.index(line)
+    return next((part for part in of_kind(seen, kind) if own in part.lines), None)
+
+
+def tables(seen: Seen) -> list[Table]:
+    """The tables, each with its heads: where they stand on a ground of their own, they are found apart."""
+    return [_headed(table, seen) for table in seen.tables]
+
+
+def _headed(table: Table, seen: Seen) -> Table:
+    held = {at for row in table.rows for cell in row for at in cell}
+    if not table.rows or not any(_valued.match(cell_text(seen, cell)) for cell in table.rows[0]):
+        return table  # its first row is no row of values
+    height = max(seen.lines[at].box.height for at in held)
+    above = [
+        at for at, line in enumerate(seen.lines)
+        if at not in held and 0 <= table.box.y - line.box.bottom <= 3 * height
+        and table.box.x - height <= line.box.x < table.box.right
+    ]  # fmt: skip
+    last = max(above, key=lambda at: seen.lines[at].box.bottom, default=None)
+    row = [at for at in above if last is not None and in_row(seen.lines[at].box, seen.lines[last].box)]
+    heads = tuple(tuple(at for at in row if _over(seen.lines[at].box, span)) for span in _spans(table, seen))
+    if sum(map(bool, heads)) < max(2, len(heads) / 2):
+        return table
+    return Table(around([table.box, *(seen.lines[at].box for at in row)]), (heads, *table.rows))
+
+
+def _spans(table: Table, seen: Seen) -> list[Box]:
+    """The rectangle around each column."""
+    columns = range(max(map(len, table.rows)))
+    cells = [[at for row in table.rows if column < len(row) for at in row[column]] for column in columns]
+    return [around(seen.lines[at].box for at in cell) if cell else Box(0, 0, 0, 0) for cell in cells]
+
+
+def _over(head: Box, column: Box) -> bool:
+    return head.x < column.right and column.x < head.right
+
+
+def _is_cell(line: Line, seen: Seen) -> bool:
+    """Of a table with more columns than a name and a value."""
+    at = seen.lines.index(line)
+    wide = (table for table in tables(seen) if max(map(len, table.rows), default=0) > 2)
+    return any(at in cell for table in wide for row in table.rows for cell in row)
+
+
+def _right_of(line: Line, seen: Seen) -> Line | None:
+    """The only other text of its row, where it is a number or stands in a column of such: words of a menu do not."""
+    row = [each for each in _same_panel(line, seen) if each is not line and in_row(line.box, each.box)]
+    if len(row) != 1 or row[0].box.x <= line.box.right or _holder(row[0], seen, "button"):
+        return None
+    return row[0] if line.text.endswith(":") or _in_columns(line, row[0], seen) else None
+
+
+def _in_columns(label: Line, value: Line, seen: Seen) -> bool:
+    """Whether another row has a label under this one, and a value under that."""
+    slack = label.box.height
+    for other in seen.lines:
+        if other is not label and abs(other.box.x - label.box.x) <= slack:
+            beside = (each for each in seen.lines if each.box.x > other.box.right and in_row(other.box, each.box))
+            if any(
+                abs(each.box.x - value.box.x) <= slack or abs(each.box.right - value.box.right) <= slack
+                for each in beside
+            ):
+                return True
+    return False
+
+
+def _same_panel(line: Line, seen: Seen) -> list[Line]:
+    """The lines in the smallest panel around a line."""
+    x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
+    boxes = [part.box for part in of_kind(seen, "panel")]
+    around_it = [box for box in boxes if box.x <= x <= box.right and box.y <= y <= box.bottom]
+    whole = Box(0, 0, seen.size.width, seen.size.height)
+    return list(within(seen, min(around_it, key=lambda box: box.size.pixels, default=whole)))
+
+
+def _below(line: Line, seen: Seen) -> Line | None:
+    """A value under its label; words under words are more likely a text under its heading."""
+    height = line.box.height
+    under = [
+        each
+        for each in seen.lines
+        if 0 <= each.box.y - line.box.bottom <= 1.5 * max(height, each.box.height)
+        and abs(each.box.x - line.box.x) <= height
+        and (line.text.rstrip().endswith(":") or _valued.match(each.text))
+    ]
+    return min(under, key=lambda each: each.box.y, default=None)
+
+
+def in_row(one: Box, other: Box) -> bool:
+    """Whether the middle of the lower one lies within the higher one."""
+    small, large = (one, other) if one.height < other.height else (other, one)
+    return large.y <= small.y + small.height / 2 <= large.bottom
+
+
+def cell_text(seen: Seen, cell: Sequence[int]) -> str:
+    return " ".join(seen.lines[at].text for at in cell)
+
+
+def around(boxes: Iterable[Box]) -> Box:
+    found = list(boxes)
+    x, y = min(box.x for box in found), min(box.y for box in found)
+    return Box(x, y, max(box.right for box in found) - x, max(box.bottom for box in found) - y)
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    bar: Line | None  # in a title bar
+    heading: Line | None  # the largest text, where one is larger than the rest
+
+
+def titles(seen: Seen) -> Titles:
+    bars = sorted((part for part in of_kind(seen, "bar") if part.lines), key=lambda part: part.box.y)
+    heads = [seen.lines[part.lines[0]] for part in bars if _has_most_below(part.box, seen)]
+    return Titles(heads[0] if heads else None, heading(seen))
+
+
+def _has_most_below(box: Box, seen: Seen) -> bool:
+    """A bar at the foot of a window titles nothing."""
+    level = [line.box for line in seen.lines if line.box.x < box.right and box.x < line.box.right]
+    return sum(each.y >= box.bottom for each in level) > sum(each.bottom <= box.y for each in level)
+
+
+def heading(seen: Seen) -> Line | None:
+    """The largest line beside those of bars and buttons, when it is clearly larger than most; of equals the first."""
+    held = {at for part in of_kind(seen, "button", "field", "bar") for at in part.lines}
+    free = [line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
+    if not free:
+        return None
+    usual = sorted(map(letter_size, free))[len(free) // 2]
+    largest = max(free, key=letter_size)
+    return largest if letter_size(largest) >= usual * _LARGER or len(free) == 1 else None
+
+
+def letter_size(line: Line) -> float:
+    """The size of its letters, by the height of its ink: letters with a tail, or without a head, differ in that."""
+    head = 0.74 if re.search(r"[^\W_acegmnopqrsuvwxyz]|[()\[\]{}/|]", line.text) else 0.54
+    tail = 0.21 if re.search(r"[gjpqyQ,;()\[\]{}/|_]", line.text) else 0.0
+    upright = line.box.height <= 2 * line.box.width or len(line.text) < 3
+    return (line.box.height if upright else line.box.width) / (head + tail)
+
+
+def within(seen: Seen, box: Box) -> Iterator[Line]:
+    """The lines whose middle lies in a box."""
+    for line in seen.lines:
+        x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
+        if box.x <= x <= box.right and box.y <= y <= box.bottom:
+            yield line

@@ -1,0 +1,62 @@
+"""Lines as the labels of a chart: numbers read as one line are several, and a swatch before a name is no letter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from sightline.model.geometry import Box
+from sightline.seers.local.axes import Text, number
+from sightline.seers.local.colours import apart, commonest, cut
+from sightline.seers.local.regions import Pixels
+from sightline.seers.local.seen import Line
+
+INKED = 60  # so far from the ground is ink, in the channel that differs most
+WIDE, WIDER = 0.6, 1.2  # heights of a line: the least blank between two labels, and where it could mark thousands
+_SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
+_TICK = re.compile(r"(?<=\w)\s*[-–—_|]+$")
+
+
+def labels(pixels: Pixels, lines: Sequence[Line]) -> tuple[Text, ...]:
+    return tuple(text for place, line in enumerate(lines) for text in _labels(pixels, place, line))
+
+
+def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
+    words = line.text.split()
+    value = number(line.text)
+    if len(words) > 1 and all(number(word) is not None for word in words):
+        boxes = _pieces(pixels, line.box, len(words), WIDE if value is None else WIDER)
+        if boxes:
+            yield from (Text(place, word, box, number(word)) for word, box in zip(words, boxes, strict=True))
+            return
+    bare = line.text if value is not None else _TICK.sub("", _SWATCH.sub("", line.text))
+    box = line.box
+    if _SWATCH.match(line.text) and value is None:
+        spans = _spans(pixels, box)
+        if len(spans) > 1 and spans[0][1] - spans[0][0] <= 3 * box.height:
+            box = Box(spans[1][0], box.y, box.right - spans[1][0], box.height)
+    yield Text(place, bare, box, value)
+
+
+def _pieces(pixels: Pixels, box: Box, count: int, blank: float) -> list[Box]:
+    """The boxes of so many labels, parted where the blank is widest; none where it is not wide enough."""
+    spans = _spans(pixels, box)
+    gaps = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])[: count - 1]
+    if len(gaps) < count - 1 or any(spans[gap][0] - spans[gap - 1][1] < blank * box.height for gap in gaps):
+        return []
+    edges = [0, *sorted(gaps), len(spans)]
+    parts = [(spans[start][0], spans[end - 1][1]) for start, end in pairwise(edges)]
+    return [Box(left, box.y, right - left, box.height) for left, right in parts]
+
+
+def _spans(pixels: Pixels, box: Box) -> list[tuple[int, int]]:
+    """Where there is ink in a line, from left to right."""
+    part = cut(pixels, box)
+    if not part.size:
+        return []
+    inked = np.flatnonzero((apart(part, commonest(part.reshape(-1, 3))) > INKED).any(axis=0))
+    groups = np.split(inked, np.flatnonzero(np.diff(inked) > 1) + 1) if len(inked) else []
+    return [(box.x + int(group[0]), box.x + int(group[-1]) + 1) for group in groups]

@@ -1,0 +1,44 @@
+"""All that can be seen in an image once its lines have been read: colours, parts, charts, tables, one text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sightline.model.geometry import Size
+from sightline.seers.local.boxes import inside
+from sightline.seers.local.charts import charts
+from sightline.seers.local.colours import coloured, dominant, is_photograph
+from sightline.seers.local.layout import laid_out, order, tables
+from sightline.seers.local.parts import moved, outside, parts
+from sightline.seers.local.regions import Pixels, regions
+from sightline.seers.local.seen import Code, Line, Seen
+
+HOMES = ("panel", "bar", "field")  # parts that are read as one
+
+
+def see(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code] = ()) -> Seen:
+    """The image as it was seen; its lines come in any order and leave in that of reading."""
+    size = Size(pixels.shape[1], pixels.shape[0])
+    photograph = is_photograph(pixels)
+    inked = coloured(pixels, lines)
+    known = () if photograph else regions(pixels)
+    drawn = charts(pixels, inked, known)
+    shapes = () if photograph else outside(parts(pixels, inked, known), [chart.box for chart in drawn])
+    homes = [part.box for part in shapes if part.kind in HOMES]
+    plots = [chart.box for chart in drawn]
+    places = order(inked, homes, plots)
+    read = tuple(inked[place] for place in places)
+    where = {old: new for new, old in enumerate(places)}
+    charted = frozenset(place for place, line in enumerate(read) if any(inside(line.box, plot) for plot in plots))
+    rows = tables(read, homes, charted)
+    return Seen(
+        size,
+        read,
+        laid_out(read, rows, plots),
+        tuple(moved(part, where) for part in shapes),
+        rows,
+        drawn,
+        tuple(codes),
+        dominant(pixels),
+        photograph,
+    )

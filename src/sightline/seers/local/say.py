@@ -1,0 +1,144 @@
+"""A description of what was read: every text verbatim in reading order, then what stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sightline.model.asking import Spot
+from sightline.seers.local.colours import name as colour_name
+from sightline.seers.local.figures import mark_name, number
+from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles
+from sightline.seers.local.hues import hued
+from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
+from sightline.seers.local.subjects import Said
+
+NOTE = "Only text and shapes were read, on this machine: what pictures or icons show is not described."
+_PLAIN = frozenset({"black", "dark grey", "grey", "light grey", "white"})
+_MOST = 40  # things of one kind that are told one by one
+_SURE = 0.75
+
+
+def describe(seen: Seen) -> Said:
+    """Words for somebody who cannot see it, and a place for every line."""
+    text = seen.text or "\n".join(line.text for line in seen.lines) or "No text was found in this image."
+    layout = "\n".join(f"- {sentence}" for sentence in _layout(seen))
+    return Said(f"{text}\n\nWhat stands where:\n{layout}\n\n{NOTE}", spots(seen))
+
+
+def spots(seen: Seen) -> tuple[Spot, ...]:
+    """Every line; and every code, whose text stands nowhere else."""
+    return (
+        *(Spot(line.text, line.box) for line in seen.lines),
+        *(Spot(f"{code.kind}: {code.text}", code.box) for code in seen.codes),
+    )
+
+
+def _layout(seen: Seen) -> Iterator[str]:
+    size = f"{seen.size.width} pixels wide and {seen.size.height} high"
+    yield f"The image is {size}{_colours(seen)}. Boxes are x,y,width,height."
+    if seen.turned:
+        yield f"Its text stands turned: it was read after a turn of {seen.turned} degrees clockwise."
+    if seen.photograph:
+        yield "Most of it is a photograph or a painting: what that shows cannot be told by reading."
+    yield from _headed(seen)
+    for chart in seen.charts:
+        yield from _charted(chart)
+    yield from _tabled(seen)
+    yield from _parted(seen)
+    yield from _written(seen)
+    yield from (f'A {code.kind} code at {code.box} holds "{code.text}".' for code in seen.codes)
+    if seen.unread:
+        yield f"Not everything could be read: {seen.unread}."
+
+
+def _colours(seen: Seen) -> str:
+    common = [f"{hued(colour)} {share:.0%}" for colour, share in seen.colours[:3] if share >= 0.05]
+    return f", mostly {', '.join(common)}" if common else ""
+
+
+def _headed(seen: Seen) -> Iterator[str]:
+    there = titles(seen)
+    if there.bar:
+        yield f'The title bar at {there.bar.box} says "{there.bar.text}".'
+    if there.heading and there.heading != there.bar:
+        yield f'The largest text is "{there.heading.text}" at {there.heading.box}.'
+
+
+def _charted(chart: Chart) -> Iterator[str]:
+    title = f' "{chart.title}"' if chart.title else ""
+    unit = f", in {chart.unit}" if chart.unit else ""
+    values = "; ".join(f"{mark_name(mark)} {number(mark.value)}" for mark in chart.marks)
+    yield f"A {chart.kind} chart{title} at {chart.box}{unit}: {values or 'no value of it could be read'}."
+    hues = {mark.series: mark.colour for mark in chart.marks if mark.series}
+    if hues:
+        yield "Its colours: " + ", ".join(f"{series} {colour_name(colour)}" for series, colour in hues.items()) + "."
+    if chart.doubts:
+        yield f"Of this chart, {chart.doubts}."
+
+
+def _tabled(seen: Seen) -> Iterator[str]:
+    for table in tables(seen):
+        columns = max((len(row) for row in table.rows), default=0)
+        yield f"A table at {table.box} with {len(table.rows)} rows and {columns} columns."
+
+
+def _parted(seen: Seen) -> Iterator[str]:
+    yield from _few([_panel(part, seen) for part in of_kind(seen, "panel")], "panels")
+    called = labels(seen)
+    yield from _few([_field(part, seen, called.get(part)) for part in of_kind(seen, "field")], "fields")
+    yield from _few([_check(part, called.get(part)) for part in of_kind(seen, "check")], "check boxes")
+    yield from _few([_button(part, seen) for part in of_kind(seen, "button")], "buttons")
+    yield from _few([f"A picture at {part.box}, not described." for part in of_kind(seen, "picture")], "pictures")
+
+
+def _few(sentences: list[str], kind: str) -> Iterable[str]:
+    more = [f"And {len(sentences) - _MOST} more {kind}."] if len(sentences) > _MOST else []
+    return [*sentences[:_MOST], *more]
+
+
+def _panel(part: Part, seen: Seen) -> str:
+    first = next((f', which begins with "{seen.lines[at].text}"' for at in part.lines[:1]), "")
+    return f"A {colour_name(part.colour)} panel at {part.box}{first}."
+
+
+def _field(part: Part, seen: Seen, label: Line | None) -> str:
+    held = f'holds "{text_of(part, seen)}"' if part.lines else "is empty"
+    return f"A field{_quoted(label)} at {part.box} {held}."
+
+
+def _check(part: Part, label: Line | None) -> str:
+    state = {
+        True: "checked",
+        False: "not checked",
+        None: "a check box of which it cannot be told whether it is checked",
+    }
+    return f"A check box{_quoted(label)} at {part.box}: {state[part.checked]}."
+
+
+def _quoted(label: Line | None) -> str:
+    return f' "{label.text}"' if label else ""
+
+
+def _button(part: Part, seen: Seen) -> str:
+    line = next((seen.lines[at] for at in part.lines), None)
+    ink = f", {colour_name(line.ink)} text" if line and line.ink else ""
+    return f'A {colour_name(part.colour)} button "{text_of(part, seen)}" at {part.box}{ink}.'
+
+
+def _written(seen: Seen) -> Iterator[str]:
+    """Lines that say something by their colour, and those that were hard to read."""
+    held = {at for part in of_kind(seen, "button") for at in part.lines}
+    by_ink: dict[str, list[Line]] = {}
+    for at, line in enumerate(seen.lines):
+        if line.ink and at not in held and (ink := colour_name(line.ink)) not in _PLAIN and _bright(line.ink):
+            by_ink.setdefault(ink, []).append(line)
+    if sum(map(len, by_ink.values())) * 2 <= max(2, len(seen.lines)):  # where most is coloured, colour says nothing
+        for ink, lines in by_ink.items():
+            yield f"In {ink}: " + ", ".join(f'"{line.text}" at {line.box}' for line in lines[:_MOST]) + "."
+    unsure = [line for line in seen.lines if line.confidence < _SURE]
+    if unsure:
+        yield "Hard to read, and perhaps read wrongly: " + ", ".join(f'"{line.text}"' for line in unsure[:_MOST]) + "."
+
+
+def _bright(ink: Colour) -> bool:
+    return max(ink) - min(ink) > 60

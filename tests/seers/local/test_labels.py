@@ -1,0 +1,42 @@
+"""Lines as the labels of a chart."""
+
+from __future__ import annotations
+
+from sightline.model.geometry import Box
+from sightline.seers.local.labels import labels
+from sightline.seers.local.seen import Line
+from tests.seers.local.sketch import BLUE, Sketch
+
+
+def test_numbers_that_were_read_as_one_line_are_labels_each() -> None:
+    sketch = Sketch()
+    for place, text in enumerate(("0", "$500", "$1,000")):
+        sketch.write(40 + place * 80, 100, text, 14)
+    first, last = sketch.lines[0].box, sketch.lines[-1].box
+    line = Line("0 $500 $1,000", Box(first.x, first.y, last.right - first.x, last.height + 2))
+    found = labels(sketch.pixels, [line])
+    assert [text.number for text in found] == [0, 500, 1000]
+    assert all(abs(text.box.x - true.box.x) <= 2 for text, true in zip(found, sketch.lines, strict=True))
+    assert {text.place for text in found} == {0}
+
+
+def test_a_number_with_a_blank_for_its_thousands_stays_one() -> None:
+    sketch = Sketch()
+    sketch.write(40, 100, "1 000", 14)
+    (only,) = labels(sketch.pixels, sketch.lines)
+    assert only.number == 1000
+
+
+def test_a_swatch_that_was_read_as_a_letter_is_left_out_of_the_name_and_of_its_box() -> None:
+    sketch = Sketch()
+    sketch.box((40, 94, 52, 106), BLUE)
+    sketch.write(62, 100, "Online", 14)
+    name = sketch.lines[0].box
+    (only,) = labels(sketch.pixels, [Line("■ Online", Box(40, name.y, name.right - 40, name.height))])
+    assert only.text == "Online"
+    assert abs(only.box.x - name.x) <= 2
+
+
+def test_a_mark_of_the_axis_that_was_read_as_a_dash_is_left_out() -> None:
+    (only,) = labels(Sketch().pixels, [Line("Vienna-", Box(10, 10, 50, 12))])
+    assert only.text == "Vienna"

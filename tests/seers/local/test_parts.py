@@ -1,0 +1,104 @@
+"""Buttons, fields, check boxes, bars, panels and pictures, by their shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sightline.model.geometry import Box
+from sightline.seers.local.parts import parts
+from sightline.seers.local.regions import Pixels, regions
+from sightline.seers.local.seen import Part
+from tests.seers.local.sketch import Sketch
+
+LIGHT = {"ground": "#f3f3f3", "card": "#ffffff", "line": "#bbbbbb", "ink": "#202020"}
+DARK = {"ground": "#1e1e1e", "card": "#2b2b2b", "line": "#6a6a6a", "ink": "#dddddd"}
+
+
+def dialog(look: dict[str, str]) -> Sketch:
+    sketch = Sketch(ground=look["ground"], ink=look["ink"])
+    sketch.box((40, 40, 600, 440), look["card"], radius=8)
+    sketch.write(60, 70, "Sign in", 20)
+    sketch.write(60, 112, "Name")
+    sketch.box((60, 124, 400, 160), look["card"], look["line"], 5)
+    sketch.write(72, 142, "Ada Byron")
+    sketch.box((60, 184, 400, 220), look["card"], look["line"], 5)
+    for y, ticked in ((250, True), (280, False)):
+        sketch.box((60, y - 8, 76, y + 8), look["card"], look["line"])
+        if ticked:
+            sketch.pen.line([(63, y), (67, y + 4), (73, y - 5)], look["ink"], 2)
+        sketch.write(84, y, "Stay signed in" if ticked else "Send me news")
+    sketch.box((60, 330, 180, 364), "#0067c0", radius=5)
+    sketch.write(120, 347, "Go on", 14, "#ffffff", "mm")
+    sketch.box((200, 330, 320, 364), look["card"], look["line"], 17)
+    sketch.write(260, 347, "Cancel", 14, anchor="mm")
+    return sketch
+
+
+def of(found: tuple[Part, ...], kind: str) -> list[Part]:
+    return [part for part in found if part.kind == kind]
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_parts_of_a_dialog_are_found_with_what_stands_in_them(look: dict[str, str]) -> None:
+    sketch = dialog(look)
+    found = parts(sketch.pixels, sketch.lines)
+    texts = {kind: [[sketch.lines[place].text for place in part.lines] for part in of(found, kind)] for kind in KINDS}
+    assert texts["button"] == [["Go on"], ["Cancel"]]
+    assert texts["field"] == [["Ada Byron"], []]
+    assert texts["check"] == [["Stay signed in"], ["Send me news"]]
+    assert [part.checked for part in of(found, "check")] == [True, False]
+    assert [part.box for part in of(found, "panel")] == [Box(40, 40, 560, 400)]
+    assert of(found, "button")[0].box == Box(60, 330, 120, 34)
+    assert of(found, "button")[0].colour == (0, 103, 192)
+    assert of(found, "field")[0].box == Box(60, 124, 340, 36)
+
+
+KINDS = ("button", "field", "check", "panel")
+
+
+def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> None:
+    sketch = Sketch(ground="#204060")
+    sketch.box((0, 0, 640, 40), "#ffffff")
+    sketch.write(20, 20, "File   Edit")
+    sketch.box((100, 120, 500, 150), "#ffffff")
+    sketch.write(112, 135, "Backup Manager")
+    sketch.box((100, 150, 500, 400), "#f0f0f0")
+    sketch.write(120, 200, "Backup could not be completed")
+    found = parts(sketch.pixels, sketch.lines)
+    assert [part.box for part in of(found, "bar")] == [Box(0, 0, 640, 40), Box(100, 120, 400, 30)]
+    assert [part.box for part in of(found, "panel")] == [Box(100, 150, 400, 250)]
+
+
+def test_the_inside_of_letters_and_swatches_are_no_parts() -> None:
+    sketch = Sketch()
+    sketch.write(40, 100, "OOD 80", 90)
+    sketch.box((40, 300, 54, 314), "#1f77b4")
+    sketch.write(62, 307, "Online")
+    assert parts(sketch.pixels, sketch.lines) == ()
+
+
+def test_a_picture_on_a_page_is_one() -> None:
+    sketch = Sketch()
+    pixels = sketch.pixels.copy()
+    pixels[100:260, 200:420] = np.random.default_rng(2).integers(0, 256, (160, 220, 3))
+    (picture,) = parts(pixels, ())
+    assert picture.kind == "picture"
+    assert abs(picture.box.x - 200) <= 2
+    assert abs(picture.box.bottom - 260) <= 2
+
+
+def test_a_region_is_parted_by_a_border_of_one_pixel_and_goes_on_through_a_slow_gradient() -> None:
+    pixels = np.full((60, 200, 3), 255, dtype=np.uint8)
+    pixels[:, 100] = 0
+    assert sorted((region.box for region in regions(pixels)), key=lambda box: box.x) == [
+        Box(0, 0, 100, 60),
+        Box(101, 0, 99, 60),
+    ]
+    slope: Pixels = np.repeat(np.linspace(60, 160, 200).astype(np.uint8)[None, :, None], 60, axis=0).repeat(3, axis=2)
+    (only,) = regions(np.ascontiguousarray(slope))
+    assert only.box == Box(0, 0, 200, 60)
+
+
+def test_a_pixel_has_no_parts() -> None:
+    assert parts(np.zeros((1, 1, 3), dtype=np.uint8), ()) == ()

@@ -1,0 +1,148 @@
+"""The local seer in its own process: whatever the pixels are, it answers or says no."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import select
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.engine import local
+from sightline.engine.local import local_seer, readers
+from sightline.model.asking import Answer, Document, Question
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.refusal import Refusal
+from sightline.pixels.worker import Workers
+from sightline.seers.local.answer import NO
+from sightline.seers.local.say import NOTE
+from sightline.seers.local.seer import LocalSeer
+from tests.requirements import requirement
+from tests.seers.local.pictures import BAD, ORDERS, many_words, page, saved
+
+SAID = {
+    "upside down": "0x80070070",
+    "on its side": "0x80070070",
+    "16 bits": "Sixteen bits deep",
+    "alpha": "White on clear",
+    "CMYK": "Four inks",
+    "long edge": "At the very left",
+    "tall edge": "Line 499",
+    "orders": ORDERS[:32],
+    "right to left": "could not be read",
+    "photograph": "photograph",
+}
+
+
+@pytest.fixture(scope="module")
+def seer() -> Iterator[LocalSeer]:
+    with readers() as work:
+        made = local_seer(Path(), work)
+        assert isinstance(made, LocalSeer), made
+        yield made
+
+
+def key(text: str) -> str:
+    """What is said; whether a space was seen between two letters is the reader's own matter."""
+    return "".join(text.split())
+
+
+def image_of(data: bytes) -> Image:
+    return Image(hashlib.sha256(data).hexdigest(), "image/png", Size(1, 1), data)
+
+
+async def told(seer: LocalSeer, data: bytes, question: str = "") -> Answer | Refusal:
+    return await seer.ask(Question("Describe this image.", (image_of(data),), asked=question))
+
+
+@requirement("seer.local.bad")
+@pytest.mark.parametrize("name", [name for name in BAD if name != "10,000 words"])
+async def test_whatever_the_pixels_are_it_is_described_and_nothing_is_made_up(seer: LocalSeer, name: str) -> None:
+    answer = await told(seer, BAD[name]())
+    assert isinstance(answer, Answer), answer
+    assert answer.text.endswith(NOTE)
+    assert key(SAID.get(name, "No text was found")) in key(answer.text)
+    if name not in SAID:
+        assert answer.spots == ()
+
+
+@requirement("seer.local.bad")
+async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(seer: LocalSeer) -> None:
+    answer = await told(seer, BAD["10,000 words"]())
+    if isinstance(answer, Refusal):  # on a machine that has other things to do
+        assert answer.code == "too_large"
+    else:
+        assert len(answer.text.split()) > 9000 or "could not be read" in answer.text or "time" in answer.text
+
+
+@requirement("seer.local.bad")
+@pytest.mark.parametrize("data", [b"", b"no image", BAD["alpha"]()[:900]], ids=["empty", "words", "cut"])
+async def test_what_is_no_image_is_a_no(seer: LocalSeer, data: bytes) -> None:
+    assert isinstance(await told(seer, data), Refusal)
+
+
+async def test_a_question_of_nothing_or_of_a_file_is_a_no(seer: LocalSeer) -> None:
+    for question in (Question("What?"), Question("What?", documents=(Document("application/pdf", b"%PDF"),))):
+        assert isinstance(await seer.ask(question), Refusal)
+    assert await told(seer, BAD["orders"](), "What breed is the dog?") == NO
+
+
+async def test_a_description_for_the_proxy_has_the_words_alone(seer: LocalSeer) -> None:
+    words = await seer.look(image_of(BAD["CMYK"]()), "instructions", "question")
+    assert isinstance(words, str)
+    assert key(words).startswith("Fourinks")
+    no = await seer.look(image_of(b"nothing"), "instructions", "question")
+    assert isinstance(no, Refusal)
+    assert no.remedy
+
+
+@requirement("seer.local.bounds")
+async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is_answered() -> None:
+    with readers() as work:
+        seer = local_seer(Path(), work)
+        assert isinstance(seer, LocalSeer)
+        assert isinstance(await told(seer, saved(page(["Begun"]))), Answer)
+        (worker,) = work._alive
+        watch = os.pidfd_open(worker._process.pid)
+        asked = asyncio.create_task(told(seer, saved(many_words())))
+        await asyncio.sleep(0.5)  # the more of it is done the better, but whenever it is dropped it ends
+        asked.cancel()
+        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 120)
+        os.close(watch)
+        assert ended
+        answer = await told(seer, saved(page(["Still here"])))
+    assert isinstance(answer, Answer), answer
+    assert key(answer.text).startswith("Stillhere")
+
+
+@requirement("seer.local.bounds")
+def test_so_many_read_at_once_and_an_idle_one_leaves() -> None:
+    with readers() as work:
+        assert (work._count, work._leave, work._limits.seconds) == (2, 30.0, 90.0)
+
+
+@requirement("seer.local.says")
+def test_where_it_is_not_installed_one_sentence_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sightline.seers.local.weights.find", lambda name, data: None)
+    with Workers(local.TASKS) as work:
+        no = local_seer(tmp_path, work)
+    assert isinstance(no, Refusal)
+    assert "pip install 'sightline[local]'" in no.remedy
+
+
+def test_nothing_heavy_is_loaded_to_find_out_whether_it_is_there() -> None:
+    import subprocess
+
+    code = (
+        "import sys; from pathlib import Path; from sightline.engine.local import local_seer, readers;"
+        "local_seer(Path(), readers()); print(sorted({'numpy', 'onnxruntime', 'pyvips', 'PIL'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

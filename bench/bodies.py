@@ -7,6 +7,7 @@ import struct
 import zlib
 
 MODEL = "gpt-6-sol"
+SMALL_EDGE = 224  # of noise: 200 KB of base64
 EDGE = 512  # 512 x 512 noise is 786 KB of PNG, 1.05 MB of base64: within every provider's limits, so it is kept.
 
 
@@ -14,10 +15,10 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def noise_png(rng: random.Random) -> bytes:
+def noise_png(rng: random.Random, edge: int = EDGE) -> bytes:
     """A valid RGB PNG of noise, stored uncompressed because noise does not compress."""
-    rows = b"".join(b"\0" + rng.randbytes(EDGE * 3) for _ in range(EDGE))
-    header = struct.pack(">IIBBBBB", EDGE, EDGE, 8, 2, 0, 0, 0)
+    rows = b"".join(b"\0" + rng.randbytes(edge * 3) for _ in range(edge))
+    header = struct.pack(">IIBBBBB", edge, edge, 8, 2, 0, 0, 0)
     data = zlib.compress(rows, 0)
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
 
@@ -33,11 +34,11 @@ def text_body(size: int = 2048, stream: bool = False) -> bytes:
     return _body(("Say what you see. " * size)[: size - bare], stream)
 
 
-def image_body(images: int, seed: int) -> bytes:
+def image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
     """A request with that many different images; the same seed gives the same bytes."""
     rng = random.Random(seed)
     content: list[dict[str, object]] = [{"type": "text", "text": "What is in these pictures?"}]
     for _ in range(images):
-        url = "data:image/png;base64," + base64.b64encode(noise_png(rng)).decode()
+        url = "data:image/png;base64," + base64.b64encode(noise_png(rng, edge)).decode()
         content.append({"type": "image_url", "image_url": {"url": url}})
     return _body(content, stream=False)

@@ -1,4 +1,4 @@
-"""The processes of the benchmark, all on loopback: the sink, and nginx, Sightline and LiteLLM before it."""
+"""The processes of the benchmark, all on loopback: the sinks, and nginx, Sightline and LiteLLM before them."""
 
 import json
 import os
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import env
+import meter
+from authority import Authority
 
 HERE = Path(__file__).resolve().parent
 READY_WITHIN = 90.0  # LiteLLM alone takes several seconds to import
@@ -30,11 +32,13 @@ http {{
   server {{
     listen 127.0.0.1:{port};
     location / {{
-      proxy_pass http://sink; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+      proxy_pass {scheme}://sink; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+      {trust}
     }}
   }}
 }}
 """
+NGINX_TRUST = "proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_trusted_certificate {trusted};"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,28 @@ class Peer:
     version: str
     pid: int
     port: int
+    ready: float  # seconds of CPU until it listened
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Where a peer sends requests on to; with an authority, over TLS."""
+
+    port: int
+    authority: Authority | None = None
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.authority else "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}/v1"
+
+    @property
+    def trust(self) -> dict[str, str]:
+        """For the environment of a peer that reads it."""
+        return {"SSL_CERT_FILE": str(self.authority.trusted)} if self.authority else {}
 
 
 def _free_port() -> int:
@@ -75,8 +101,8 @@ def _start(
     folder: Path,
     extra: dict[str, str],
     port: Callable[[str], int | None],
-) -> tuple[int, int]:
-    """Start a process that ends with the stack: its pid, and the port that `port` finds in its output."""
+) -> tuple[int, int, float]:
+    """Start a process that ends with the stack: its pid, the port that `port` finds in its output, its CPU so far."""
     log = folder / f"{name}.log"
     with log.open("wb") as out:
         surroundings = {**os.environ, "PYTHONUNBUFFERED": "1", **extra}
@@ -86,7 +112,7 @@ def _start(
     while time.monotonic() < deadline and process.poll() is None:
         found = port(log.read_text())
         if found is not None and _listens(found):
-            return process.pid, found
+            return process.pid, found, meter.cpu_seconds(process.pid)
         time.sleep(0.05)
     last = (log.read_text().strip().splitlines() or ["it printed nothing"])[-1]
     raise SystemExit(f"bench: {name} did not start: {last}")
@@ -100,42 +126,44 @@ def _printed(pattern: str) -> Callable[[str], int | None]:
     return port
 
 
-def sink(stack: ExitStack, folder: Path) -> Peer:
-    command = [sys.executable, str(HERE / "sink.py")]
+def sink(stack: ExitStack, folder: Path, authority: Authority | None = None) -> Peer:
+    shown = ["--tls", str(authority.certificate), str(authority.key)] if authority else []
+    command = [sys.executable, str(HERE / "sink.py"), *shown]
     return Peer("sink", "", *_start(stack, "sink", command, folder, {}, _printed(r"^(\d+)\n")))
 
 
-def nginx(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+def nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     binary, port = env.nginx(), _free_port()
     config = folder / "nginx.conf"
-    config.write_text(NGINX_CONF.format(sink=upstream, port=port))
+    trust = NGINX_TRUST.format(trusted=upstream.authority.trusted) if upstream.authority else ""
+    config.write_text(NGINX_CONF.format(sink=upstream.port, port=port, scheme=upstream.scheme, trust=trust))
     version = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stderr.strip()
     command = [binary, "-c", str(config), "-p", str(folder)]
     started = _start(stack, "nginx", command, folder, {}, lambda _: port)
     return Peer("nginx", version.rpartition("/")[2], *started)
 
 
-def sightline(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+def sightline(stack: ExitStack, folder: Path, upstream: Upstream, workers: int = 1) -> Peer:
     script = Path(sys.executable).parent / "sightline"
     if not script.exists():
         raise SystemExit(f"bench: {script} is missing; run: make setup")
-    command = [str(script), "serve", "--port", "0", "--upstream", f"openai=http://127.0.0.1:{upstream}/v1"]
+    command = [str(script), "serve", "--port", "0", "--workers", str(workers), "--upstream", f"openai={upstream.url}"]
     version = subprocess.run(
         [sys.executable, "-c", "from importlib.metadata import version; print(version('sightline'))"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.strip()
-    extra = {"SIGHTLINE_HOME": str(folder / "home")}
+    extra = {"SIGHTLINE_HOME": str(folder / "home"), **upstream.trust}
     started = _start(stack, "sightline", command, folder, extra, _printed(r"listens on http://127\.0\.0\.1:(\d+)"))
     return Peer("sightline", version, *started)
 
 
-def litellm(stack: ExitStack, folder: Path, upstream: int) -> Peer:
+def litellm(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     home, port = env.litellm(), _free_port()
     route = {
         "model": "openai/gpt-6-sol",
-        "api_base": f"http://127.0.0.1:{upstream}/v1",
+        "api_base": upstream.url,
         "api_key": "sk-bench",
     }
     config = folder / "litellm.json"
@@ -154,12 +182,13 @@ def litellm(stack: ExitStack, folder: Path, upstream: int) -> Peer:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches a price list before it starts
         "LITELLM_LOG": "ERROR",
         "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",  # no key to check
+        **upstream.trust,
     }
     started = _start(stack, "litellm", [*command, "--num_workers", "1"], folder, extra, lambda _: port)
     return Peer("litellm", pinned[1] if pinned else "", *started)
 
 
-PEERS: dict[str, Callable[[ExitStack, Path, int], Peer]] = {
+PEERS: dict[str, Callable[[ExitStack, Path, Upstream], Peer]] = {
     "nginx": nginx,
     "sightline": sightline,
     "litellm": litellm,

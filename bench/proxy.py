@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import authority
 import bodies
 import meter
 import peers
@@ -20,7 +21,19 @@ import report
 
 HERE = Path(__file__).resolve().parent
 STREAM_CHUNKS = 202  # what the sink sends: 200 words, the finish, and [DONE]
+STREAMS = 6  # of each round
 FRESH = 6  # bodies with images never seen before, for each round
+WORKERS = (1, 2)
+WORKERS_COUNT = 6000
+
+AT_REST = "memory at rest, MB"
+IN_FLIGHT = "memory peak with 16 × 20 MB in flight, MB"
+READY = "CPU s until it listens"
+CHUNK = "CPU µs per streamed chunk"
+NEW = "CPU ms per request, 5 MB of images never seen before"
+FIRST = "first byte added, 2 KB, ms"
+FIRST_STREAMED = "first byte of a stream added, ms"
+RATE = "requests per second, 2 KB, 64 connections"
 
 
 @dataclass(frozen=True)
@@ -34,25 +47,41 @@ class Case:
     at_most: float | None
     at_least: float
     needs_gb: float = 2
+    tls: bool = False
 
     @property
     def name(self) -> str:
         plural = "s" if self.connections > 1 else ""
-        return f"CPU ms per request, {self.size}, {self.connections} connection{plural}"
+        return f"CPU ms per request, {self.size}, {self.connections} connection{plural}{', TLS' if self.tls else ''}"
 
-    def count_for(self, peer: peers.Peer) -> int:
-        return self.count_litellm if peer.name == "litellm" else self.count
+    def count_for(self, peer: peers.Peer, quick: bool) -> int:
+        count = self.count_litellm if peer.name == "litellm" else self.count
+        return max(count // 4, min(count, self.connections)) if quick else count
 
 
-CASES = (
-    Case("2 KB", 1, 2000, 60, at_most=6, at_least=20),
-    Case("2 KB", 64, 5000, 192, at_most=None, at_least=20),
-    Case("5 MB", 1, 40, 8, at_most=6, at_least=5),
-    Case("5 MB", 64, 128, 64, at_most=None, at_least=5),
-    Case("20 MB", 1, 12, 4, at_most=6, at_least=5),
-    Case("20 MB", 64, 64, 64, at_most=None, at_least=5, needs_gb=12),
-)
+def _cases(tls: bool) -> tuple[Case, ...]:
+    return (
+        Case("2 KB", 1, 2000, 60, at_most=6, at_least=20, tls=tls),
+        Case("2 KB", 64, 5000, 192, at_most=None, at_least=20, tls=tls),
+        Case("200 KB", 1, 400, 40, at_most=6, at_least=5, tls=tls),
+        Case("200 KB", 64, 1280, 128, at_most=None, at_least=5, tls=tls),
+        Case("5 MB", 1, 40, 8, at_most=6, at_least=5, tls=tls),
+        Case("5 MB", 64, 128, 64, at_most=None, at_least=5, tls=tls),
+        Case("20 MB", 1, 12, 4, at_most=6, at_least=5, tls=tls),
+        Case("20 MB", 64, 64, 64, at_most=None, at_least=5, needs_gb=12, tls=tls),
+    )
+
+
+PLAIN, SECURED = _cases(tls=False), _cases(tls=True)
 FLOOD = Case("20 MB", 16, 16, 16, at_most=None, at_least=5)
+TARGETS = {
+    **{case.name: report.Target(case.at_most, case.at_least) for case in (*PLAIN, *SECURED)},
+    CHUNK: report.Target(times_nginx=2),
+    IN_FLIGHT: report.Target(times_nginx=2.5),
+    AT_REST: report.Target(ours=100),
+    READY: report.Target(ours=0.6),
+    FIRST_STREAMED: report.Target(ours=1),
+}
 
 
 @dataclass
@@ -79,6 +108,18 @@ class Loaded:
     sha256: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Field:
+    """Everything that is running, and what it is asked."""
+
+    sink: peers.Peer
+    plain: list[peers.Peer]
+    secured: list[peers.Peer]
+    crowds: dict[int, peers.Peer]  # Sightline by the number of its workers
+    files: dict[str, Path]
+    quick: bool
+
+
 def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int) -> Loaded:
     command = [sys.executable, str(HERE / "load.py"), str(peer.port), *map(str, files)]
     before = meter.cpu_seconds(peer.pid)
@@ -98,6 +139,7 @@ def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int)
 def _write_bodies(folder: Path) -> dict[str, Path]:
     made: dict[str, Callable[[], bytes]] = {
         "2 KB": bodies.text_body,
+        "200 KB": lambda: bodies.image_body(1, seed=2, edge=bodies.SMALL_EDGE),
         "5 MB": lambda: bodies.image_body(5, seed=5),
         "20 MB": lambda: bodies.image_body(20, seed=20),
         "stream": lambda: bodies.text_body(stream=True),
@@ -110,54 +152,109 @@ def _write(path: Path, body: bytes) -> Path:
     return path
 
 
-def _settle(rivals: list[peers.Peer], sink: peers.Peer, files: dict[str, Path], samples: Samples) -> None:
-    """Memory at rest, a first request of every kind, the bytes of a stream, memory under 16 × 20 MB."""
-    direct = _load(sink, [files["stream"]], 1, 1).sha256
-    for peer in rivals:
-        samples.add("memory at rest, MB", peer.name, meter.resident_mb(peer.pid))
-        for size in ("2 KB", "5 MB", "20 MB"):
-            _load(peer, [files[size]], 1, 3)
-        samples.identical[peer.name] = _load(peer, [files["stream"]], 1, 1).sha256 == direct
-        _load(peer, [files[FLOOD.size]], FLOOD.connections, FLOOD.count)
-        samples.add("memory peak with 16 × 20 MB in flight, MB", peer.name, meter.peak_mb(peer.pid))
+def _started(stack: ExitStack, folder: Path, names: list[str], quick: bool) -> Field:
+    """Each process in a folder of its own."""
+
+    def own(name: str) -> Path:
+        (folder / name).mkdir()
+        return folder / name
+
+    trusted = authority.made(own("authority"))
+    sink, guarded = peers.sink(stack, own("sink")), peers.sink(stack, own("sink, TLS"), trusted)
+    plain, secured = peers.Upstream(sink.port), peers.Upstream(guarded.port, trusted)
+    crowded = WORKERS if "sightline" in names else ()
+    return Field(
+        sink,
+        [peers.PEERS[name](stack, own(name), plain) for name in names],
+        [peers.PEERS[name](stack, own(f"{name}, TLS"), secured) for name in names],
+        {number: peers.sightline(stack, own(f"{number} workers"), plain, number) for number in crowded},
+        _write_bodies(folder),
+        quick,
+    )
 
 
-def _cases(rivals: list[peers.Peer], sink: peers.Peer, files: dict[str, Path], samples: Samples) -> None:
-    direct = _load(sink, [files["2 KB"]], 1, 1000)
-    for case in CASES:
-        if meter.available_gb() < case.needs_gb:
-            print(f"bench: left out, needs {case.needs_gb:g} GB: {case.name}", file=sys.stderr)
-            continue
-        for peer in rivals:
-            count = case.count_for(peer)
-            loaded = _load(peer, [files[case.size]], case.connections, count)
-            samples.add(case.name, peer.name, loaded.cpu / count * 1000)
-            if case.size == "2 KB" and case.connections == 1:
-                samples.add("first byte added, 2 KB, ms", peer.name, loaded.first_ms - direct.first_ms)
-            if case.size == "2 KB" and case.connections == 64:
-                samples.add("requests per second, 2 KB, 64 connections", peer.name, count / loaded.seconds)
+def _settle(field: Field, samples: Samples) -> None:
+    """Ready and at rest, a first request of every kind, the bytes of a stream, memory under 16 × 20 MB."""
+    direct = _load(field.sink, [field.files["stream"]], 1, 1).sha256
+    for peer in field.plain:
+        samples.add(READY, peer.name, peer.ready)
+        samples.add(AT_REST, peer.name, meter.resident_mb(peer.pid))
+        _warm(peer, field.files)
+        samples.identical[peer.name] = _load(peer, [field.files["stream"]], 1, 1).sha256 == direct
+        _load(peer, [field.files[FLOOD.size]], FLOOD.connections, FLOOD.count)
+        samples.add(IN_FLIGHT, peer.name, meter.peak_mb(peer.pid))
+    for peer in (*field.secured, *field.crowds.values()):
+        _warm(peer, field.files)
 
 
-def _round(number: int, rivals: list[peers.Peer], sink: peers.Peer, files: dict[str, Path], samples: Samples) -> None:
-    _cases(rivals, sink, files, samples)
-    for peer in rivals:
-        streamed = _load(peer, [files["stream"]], 1, 2)
-        samples.add("CPU µs per streamed chunk", peer.name, streamed.cpu / 2 / STREAM_CHUNKS * 1e6)
-    folder = files["5 MB"].parent
+def _warm(peer: peers.Peer, files: dict[str, Path]) -> None:
+    for size in ("2 KB", "200 KB", "5 MB", "20 MB"):
+        _load(peer, [files[size]], 1, 3)
+
+
+def _measured(case: Case, field: Field, samples: Samples) -> None:
+    if meter.available_gb() < case.needs_gb or (field.quick and case.needs_gb > FLOOD.needs_gb):
+        print(f"bench: left out, needs {case.needs_gb:g} GB: {case.name}", file=sys.stderr)
+        return
+    small = case.size == "2 KB" and not case.tls
+    direct = _load(field.sink, [field.files["2 KB"]], 1, 1000) if small and case.connections == 1 else None
+    for peer in field.secured if case.tls else field.plain:
+        count = case.count_for(peer, field.quick)
+        loaded = _load(peer, [field.files[case.size]], case.connections, count)
+        samples.add(case.name, peer.name, loaded.cpu / count * 1000)
+        if direct is not None:
+            samples.add(FIRST, peer.name, loaded.first_ms - direct.first_ms)
+        if small and case.connections == 64:
+            samples.add(RATE, peer.name, count / loaded.seconds)
+
+
+def _streams(field: Field, samples: Samples) -> None:
+    count = 2 if field.quick else STREAMS
+    direct = _load(field.sink, [field.files["stream"]], 1, count)
+    for peer in field.plain:
+        streamed = _load(peer, [field.files["stream"]], 1, count)
+        samples.add(CHUNK, peer.name, streamed.cpu / count / STREAM_CHUNKS * 1e6)
+        samples.add(FIRST_STREAMED, peer.name, streamed.first_ms - direct.first_ms)
+
+
+def _new_images(number: int, field: Field, samples: Samples) -> None:
+    folder = field.files["5 MB"].parent
     new = [_write(folder / f"new {i}", bodies.image_body(5, seed=1000 + number * FRESH + i)) for i in range(FRESH)]
-    for peer in rivals:
-        loaded = _load(peer, new, 1, FRESH)
-        samples.add("CPU ms per request, 5 MB of images never seen before", peer.name, loaded.cpu / FRESH * 1000)
+    for peer in field.plain:
+        samples.add(NEW, peer.name, _load(peer, new, 1, FRESH).cpu / FRESH * 1000)
+
+
+def _crowds(field: Field, samples: Samples) -> None:
+    for number, peer in field.crowds.items():
+        loaded = _load(peer, [field.files["2 KB"]], 64, WORKERS_COUNT)
+        samples.add(_with_workers(number), peer.name, WORKERS_COUNT / loaded.seconds)
+
+
+def _with_workers(number: int) -> str:
+    return f"{RATE}, --workers {number}"
+
+
+def _round(number: int, field: Field, samples: Samples) -> None:
+    for plain, secured in zip(PLAIN, SECURED, strict=True):
+        _measured(plain, field, samples)
+        _measured(secured, field, samples)
+    _streams(field, samples)
+    _new_images(number, field, samples)
+    _crowds(field, samples)
 
 
 def _figures(samples: Samples) -> list[report.Figure]:
-    targets = {case.name: (case.at_most, case.at_least) for case in CASES}
-    measured = [name for name in samples.taken if name not in targets]
-    ordered = [
-        *(name for name in targets if name in samples.taken),
-        *sorted(measured, key=lambda name: not name.startswith("CPU")),
-    ]
-    return [report.Figure(name, samples.medians(name), *targets.get(name, (None, None))) for name in ordered]
+    cases = [case.name for case in (*PLAIN, *SECURED)]
+    rest = sorted((name for name in samples.taken if name not in cases), key=lambda name: not name.startswith("CPU"))
+    ordered = [*(name for name in cases if name in samples.taken), *rest]
+    made = [report.Figure(name, samples.medians(name), TARGETS.get(name, report.Target())) for name in ordered]
+    return [_growing(figure, samples) if figure.name == _with_workers(WORKERS[-1]) else figure for figure in made]
+
+
+def _growing(figure: report.Figure, samples: Samples) -> report.Figure:
+    """More workers answer more requests."""
+    alone = samples.medians(_with_workers(WORKERS[0]))["sightline"]
+    return report.Figure(figure.name, figure.values, report.Target(more_than=alone))
 
 
 def _machine() -> str:
@@ -165,19 +262,17 @@ def _machine() -> str:
     return f"{os.cpu_count()} cores, {model.partition(': ')[2] or platform.machine()}"
 
 
-def run(rounds: int, names: list[str], out: Path) -> None:
+def run(rounds: int, names: list[str], out: Path, quick: bool = False) -> None:
     """Start the peers, measure, print the table and write it beside the figures."""
     samples = Samples()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sightline-bench-")))
-        files = _write_bodies(folder)
-        sink = peers.sink(stack, folder)
-        rivals = [peers.PEERS[name](stack, folder, sink.port) for name in names]
-        _settle(rivals, sink, files, samples)
+        field = _started(stack, folder, names, quick)
+        _settle(field, samples)
         for number in range(rounds):
             print(f"bench: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-            _round(number, rivals, sink, files, samples)
-    versions = {peer.name: peer.version for peer in rivals}
+            _round(number, field, samples)
+    versions = {peer.name: peer.version for peer in field.plain}
     text = report.table(_figures(samples), report.Identity(samples.identical), versions)
     print(f"\n{text}")
     _publish(out, text, samples, versions, rounds)

@@ -1,19 +1,27 @@
 """The figures as one Markdown table, each with its target and whether it was met."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 NAMES = ("nginx", "sightline", "litellm")
 
 
 @dataclass(frozen=True)
+class Target:
+    """What must hold of a figure; None: nothing."""
+
+    times_nginx: float | None = None  # at most so many times nginx
+    less_than_litellm: float | None = None  # at least so many times less than LiteLLM
+    ours: float | None = None  # at most this, whatever the others need
+    more_than: float | None = None  # more than this
+
+
+@dataclass(frozen=True)
 class Figure:
-    """One measure for every peer, lower being better where it has a target."""
+    """One measure for every peer."""
 
     name: str
     values: dict[str, float]
-    at_most: float | None = None  # times nginx
-    at_least: float | None = None  # times less than LiteLLM
+    target: Target
 
     def ratio(self, over: str, under: str) -> float | None:
         """None where a peer was left out, and for speeds and delays, whose ratios would mislead beside costs."""
@@ -36,21 +44,34 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _verdict(ratio: float | None, limit: float | None, sign: str, met: Callable[[float, float], bool]) -> str:
+def _judged(words: str, target: str, met: bool) -> str:
+    return f"{words} ({target}: {'met' if met else 'MISSED'})".strip()
+
+
+def _beside_nginx(figure: Figure) -> str:
+    """The ratio, and what must hold of it or of our own figure alone."""
+    ratio, target, ours = figure.ratio("sightline", "nginx"), figure.target, figure.values.get("sightline")
+    said = "" if ratio is None else f"{ratio:.1f}×"
+    if target.times_nginx is not None and ratio is not None:
+        return _judged(said, f"≤ {target.times_nginx:g}×", ratio <= target.times_nginx)
+    if target.ours is not None and ours is not None:
+        return _judged(said, f"≤ {target.ours:g}", ours <= target.ours)
+    if target.more_than is not None and ours is not None:
+        return _judged(f"{ours / target.more_than:.2f}× of one", "> 1×", ours > target.more_than)
+    return said or "–"
+
+
+def _beside_litellm(figure: Figure) -> str:
+    ratio, least = figure.ratio("litellm", "sightline"), figure.target.less_than_litellm
     if ratio is None:
         return "–"
-    if limit is None:
-        return f"{ratio:.1f}×"
-    return f"{ratio:.1f}× ({sign} {limit:g}×: {'met' if met(ratio, limit) else 'MISSED'})"
+    said = f"{ratio:.1f}×"
+    return said if least is None else _judged(said, f"≥ {least:g}×", ratio >= least)
 
 
 def _row(figure: Figure) -> list[str]:
-    return [
-        figure.name,
-        *(_number(figure.values.get(name)) for name in NAMES),
-        _verdict(figure.ratio("sightline", "nginx"), figure.at_most, "≤", lambda a, b: a <= b),
-        _verdict(figure.ratio("litellm", "sightline"), figure.at_least, "≥", lambda a, b: a >= b),
-    ]
+    numbers = (_number(figure.values.get(name)) for name in NAMES)
+    return [figure.name, *numbers, _beside_nginx(figure), _beside_litellm(figure)]
 
 
 def _identity_row(identity: Identity) -> list[str]:

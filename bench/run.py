@@ -31,9 +31,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds; the median is reported (5)")
     parser.add_argument("--json", type=Path, help="the figures (results/…); the table goes beside it as .md")
     parser.add_argument("--without", action="append", default=[], choices=list(peers.PEERS), help="leave a peer out")
-    parser.add_argument(
-        "--quick", action="store_true", help="charts, legibility, ocr, retention: one seed instead of five"
-    )
+    parser.add_argument("--quick", action="store_true", help="one seed, or round, instead of several")
     parser.add_argument("--only", default="", help="legibility, ocr: pages whose name holds this")
     args = parser.parse_args()
     if args.rounds < 1:
@@ -64,7 +62,8 @@ def one(name: str, args: argparse.Namespace) -> None:
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:
-            proxy.run(args.rounds, [peer for peer in peers.PEERS if peer not in args.without], file)
+            named = [peer for peer in peers.PEERS if peer not in args.without]
+            proxy.run(1 if args.quick else args.rounds, named, file, quick=args.quick)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import argparse
 import asyncio
 import json
+import ssl
+from pathlib import Path
 from typing import cast
 
 import uvloop
@@ -96,8 +98,16 @@ class Sink(asyncio.BufferedProtocol):
         asyncio.get_running_loop().call_later(self.gap, self._send_chunk, index + 1)
 
 
-async def serve(chunks: int, gap: float) -> None:
-    server = await asyncio.get_running_loop().create_server(lambda: Sink(chunks, gap), "127.0.0.1", 0, backlog=1024)
+def _secured(certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+async def serve(chunks: int, gap: float, secured: ssl.SSLContext | None) -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Sink(chunks, gap), "127.0.0.1", 0, backlog=1024, ssl=secured)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -106,5 +116,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=200, help="events in a stream")
     parser.add_argument("--gap", type=float, default=0.002, help="seconds between two events")
+    parser.add_argument("--tls", nargs=2, type=Path, metavar=("CERTIFICATE", "KEY"), help="with TLS, by these files")
     args = parser.parse_args()
-    uvloop.run(serve(args.chunks, args.gap))
+    uvloop.run(serve(args.chunks, args.gap, _secured(*args.tls) if args.tls else None))

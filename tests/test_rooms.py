@@ -25,6 +25,7 @@ LINES = (
     ("cli",),
     ("surfaces.*",),
     ("__init__",),
+    ("chat",),
     ("look", "commands"),
     ("engine", "settings"),
     ("sources", "pixels", "seers", "store"),

@@ -25,7 +25,7 @@ POWERLESS = (sys.executable, "-c", _GIVEN_UP)
 
 # Nothing that happens to run on the machine takes part.
 _NOBODY = {"baseUrl": "http://127.0.0.1:9/v1"}
-ALONE = {"SIGHTLINE_UPSTREAMS": json.dumps(dict.fromkeys(("ollama", "lmstudio", "llamacpp"), _NOBODY))}
+ALONE = {"SIGHTLINE_UPSTREAMS": json.dumps(dict.fromkeys(("ollama", "lmstudio", "llamacpp", "vllm"), _NOBODY))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machin
     held = {"ollama": {"baseUrl": "http://gpu-box.lan:11434/v1"}, "lmstudio": {"baseUrl": "http://127.0.0.1:1/v1"}}
     places = compose.directory(settings(tmp_path / "home", upstreams=held))
     assert not isinstance(places, Refusal)
-    assert compose.local_servers(places).keys() == {"lmstudio", "llamacpp"}
+    assert compose.local_servers(places).keys() == {"lmstudio", "llamacpp", "vllm"}
 
 
 @requirement("preset.key_stays")

@@ -64,7 +64,12 @@ def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> Non
 def test_a_model_on_this_machine_is_found_by_asking() -> None:
     with Provider((("llava", SEES), ("qwen3-coder", "ollama"))) as provider:
         nobody = {"baseUrl": "http://127.0.0.1:9/v1"}
-        upstreams = {"ollama": {"baseUrl": f"{provider.url}/v1"}, "lmstudio": nobody, "llamacpp": nobody}
+        upstreams = {
+            "ollama": {"baseUrl": f"{provider.url}/v1"},
+            "lmstudio": nobody,
+            "llamacpp": nobody,
+            "vllm": nobody,
+        }
         report = sightline("doctor", "--json", env={"SIGHTLINE_UPSTREAMS": json.dumps(upstreams)}).json
     assert [seer["name"].split(":")[0] for seer in report["seers"]] == ["ollama/llava", "local"]
 
@@ -95,7 +100,7 @@ def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(
     why = {name: each["why"] for name, each in report["providers"].items()}
     assert why["openai"] == why["ollama"] == []
     assert why["lmstudio"] == ["no vision model answers at http://127.0.0.1:9/v1"]
-    assert why["vllm"] == ["nobody answers at http://127.0.0.1:9/v1"]
+    assert why["vllm"] == ["no vision model answers at http://127.0.0.1:9/v1"]
     (no,) = why["anthropic"]
     assert "sightline consent yes anthropic" in no
     assert len(why["zai"]) == 2, "neither a consent nor a key"

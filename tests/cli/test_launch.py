@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli.launch import Launch, launch
+from sightline.cli.launch import FILES, Launch, Place, launch
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 
@@ -18,7 +18,7 @@ HOME = {"HOME": "/home/me"}
 
 def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, object] | None = None) -> Launch | Refusal:
     held = {Path(name): text if isinstance(text, str) else json.dumps(text) for name, text in (files or {}).items()}
-    return launch(argv, {**HOME, **(env or {})}, HERE, FOLDER, held.get)
+    return launch(argv, Place({**HOME, **(env or {})}, HERE, FOLDER, held.get))
 
 
 def told(url: str) -> dict[str, object]:
@@ -64,9 +64,8 @@ def test_settings_that_the_user_gives_are_merged_into_one_flag(words: list[str])
     found = started("claude", *words, files={"/srv/project/own.json": OWN})
     assert isinstance(found, Launch)
     assert found.formerly == {"anthropic": "https://theirs.example.com"}
-    name, flag, settings, *rest = found.argv
-    assert (name, flag, rest) == ("claude", "--settings", ["-p", "hi"])
-    assert json.loads(settings) == MERGED
+    assert found.argv == ("claude", "--settings", f"{FILES}/claude-settings.json", "-p", "hi")
+    assert json.loads(found.files["claude-settings.json"]) == MERGED
 
 
 def test_a_prompt_is_left_alone() -> None:
@@ -147,14 +146,6 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     plain = started("aider")
     assert isinstance(plain, Launch)
     assert plain.formerly == {}
-
-
-@requirement("run.refused")
-@pytest.mark.parametrize("name", ["codex", "pi", "opencode", "gemini", "cline", "qwen", "copilot"])
-def test_an_agent_that_ignores_the_variables_is_refused_with_the_way_that_works(name: str) -> None:
-    refusal = started(f"/usr/local/bin/{name}")
-    assert isinstance(refusal, Refusal)
-    assert f"sightline setup {name}" in refusal.remedy
 
 
 @requirement("run.web_proxy")

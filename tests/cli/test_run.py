@@ -110,8 +110,8 @@ def test_an_agent_that_is_not_known_is_pointed_by_variables_and_told_so(bin_fold
 @requirement("run.refused")
 def test_what_cannot_be_run_is_refused(bin_folder: Path) -> None:
     assert_refused(ran("--", "no-such-agent"), "no-such-agent is not found")
-    agent(bin_folder, "codex", SAYS)
-    assert_refused(ran("--", "codex"), "sightline setup codex")
+    agent(bin_folder, "copilot", SAYS)
+    assert_refused(ran("--", "copilot"), "COPILOT_PROVIDER_BASE_URL")
     agent(bin_folder, "claude", SAYS)
     assert_refused(ran("--", "claude", "--settings", "missing.json"), "--settings")
     assert_refused(ran("--upstream", "nobody", "--", "claude"), "'nobody'")

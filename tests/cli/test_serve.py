@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -13,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from sightline.cli.address import bind
 from sightline.cli.agents import AGENTS
+from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.proxy.asking import ask_chat, pasted_chat
 from tests.requirements import requirement
@@ -123,3 +127,35 @@ def test_what_is_done_to_a_request_is_said_on_demand() -> None:
         ask_chat(address, "gpt-6", pasted_chat(picture))
         assert process.stderr
         assert process.stderr.readline().startswith("sightline: gpt-6 at 127.0.0.1:")
+
+
+@requirement("serve.beyond", "serve.token")
+def test_beyond_this_machine_it_listens_only_with_a_token() -> None:
+    assert_refused(sightline("serve", "--host", "0.0.0.0", "--port", "0"), "--token")
+    listening = bind("0.0.0.0", 0, guarded=True)
+    assert not isinstance(listening, Refusal)
+    listening.close()
+    with serving(SIGHTLINE_TOKEN="s3cret") as (_, address):
+        assert get(address, "/sightline/health")[0] == 400
+
+
+@requirement("serve.workers")
+def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
+    with serving("--workers", "2") as (process, address):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        first = {int(each) for each in children.read_text().split()}
+        assert len(first) == 2
+        # One that has just begun would not be replaced: it would fail again.
+        while any(time.time() - Path(f"/proc/{each}").stat().st_ctime < 3 for each in first):
+            get(address, "/sightline/health")
+        os.kill(min(first), signal.SIGKILL)
+        while len(now := {int(each) for each in children.read_text().split()}) < 2 or now == first:
+            assert get(address, "/sightline/health")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+        assert not any(Path(f"/proc/{each}").exists() for each in now)
+
+
+@pytest.mark.parametrize("number", ["0", "65", "two"])
+def test_a_number_of_workers_that_makes_no_sense_is_a_wrong_use(number: str) -> None:
+    assert sightline("serve", "--workers", number).code == 2

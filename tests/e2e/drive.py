@@ -15,10 +15,11 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from tests.scripted import messages
+from tests.scripted import chat, limits, messages, responses
 from tests.scripted.provider import Provider, deepseek
 from tests.scripted.replies import body_of
 from tests.scripted.server import Exchange, Reply
@@ -27,16 +28,29 @@ from tests.scripted.talk import Asked, Call, Script
 PATIENCE = 180  # seconds after which an agent that hangs is ended, and the turn has failed
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 
-PROVIDERS: dict[str, Callable[..., Provider]] = {"seeing": Provider, "blind": deepseek}
+PROVIDERS: dict[str, Callable[..., Provider]] = {
+    "seeing": Provider,
+    "blind": deepseek,
+    # No real provider is so strict; its words, and what follows from them, are the same.
+    "narrow": partial(
+        Provider,
+        messages_limits=replace(limits.ANTHROPIC, edge=200),
+        chat_limits=replace(limits.OPENAI, edge=200),
+        responses_limits=replace(limits.RESPONSES, edge=200),
+    ),
+}
+_FACES = {"/messages": messages, "/chat/completions": chat, "/responses": responses}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    command: list[str]
+    """Commands of one agent, one after the other, in front of one provider."""
+
+    commands: list[list[str]]
     environment: dict[str, str]
     folder: str
     provider: str  # of PROVIDERS
-    picture: str  # the model asks the agent to read it before it answers
+    script: list[list[tuple[str, dict[str, str]]]]  # the calls that the model makes before it answers, step by step
     files: dict[str, str]  # written before the agent starts; `{url}` in them is the provider's address
     isolated: bool  # whether this process was given a network namespace of its own
 
@@ -48,14 +62,26 @@ class Request:
     model: str
     pictures: int
     status: int
+    body: str = field(default="", repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What one command had to say."""
+
+    code: int
+    stdout: str
+    stderr: str
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    code: int
-    stdout: str
-    stderr: str
+    ends: list[Ended]
     requests: list[Request]
+
+    @property
+    def last(self) -> Ended:
+        return self.ends[-1]
 
 
 def raise_loopback() -> None:
@@ -70,24 +96,26 @@ def play(turn: Turn) -> Outcome:
     requests: list[Request] = []
 
     def heard(exchange: Exchange, reply: Reply) -> None:
-        if exchange.method == "POST" and exchange.path.endswith("/v1/messages"):
+        face = next((face for end, face in _FACES.items() if exchange.path.endswith(end)), None)
+        if exchange.method == "POST" and face is not None:
             body = body_of(exchange)
-            asked = messages.read(body)
+            asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
-            requests.append(Request(str(body.get("model")), pictures, reply.status))
+            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode()))
 
-    script: Script = [[Call("Read", {"file_path": turn.picture})]]
+    script: Script = [[Call(name, arguments) for name, arguments in step] for step in turn.script]
     with PROVIDERS[turn.provider](script=script) as provider:
         provider.heard = heard
         for name, text in turn.files.items():
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_text(text.replace("{url}", provider.url), "utf-8")
         environment = {name: text.replace("{url}", provider.url) for name, text in turn.environment.items()}
-        code, stdout, stderr = run(turn.command, environment, turn.folder)
-    return Outcome(code, stdout, stderr, requests)
+        commands = [[word.replace("{url}", provider.url) for word in command] for command in turn.commands]
+        ends = [run(command, environment, turn.folder) for command in commands]
+    return Outcome(ends, requests)
 
 
-def run(command: list[str], environment: dict[str, str], folder: str) -> tuple[int, str, str]:
+def run(command: list[str], environment: dict[str, str], folder: str) -> Ended:
     """Run to the end, or end it and all that it has started."""
     with subprocess.Popen(
         command,
@@ -105,7 +133,7 @@ def run(command: list[str], environment: dict[str, str], folder: str) -> tuple[i
             os.killpg(process.pid, signal.SIGKILL)
             stdout, stderr = process.communicate()
             stderr += f"\nended after {PATIENCE} s: it did not come to an end"
-    return process.returncode, stdout, stderr
+    return Ended(process.returncode, stdout, stderr)
 
 
 def main() -> None:

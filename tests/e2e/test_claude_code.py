@@ -42,9 +42,13 @@ def asked_about(picture: Path) -> list[str]:
     return ["claude", "--model", MODEL, "--allowedTools", "Read", "-p", question]
 
 
+def reads(picture: Path) -> list[list[tuple[str, dict[str, str]]]]:
+    return [[("Read", {"file_path": str(picture)})]]
+
+
 def answer_of(outcome: Outcome) -> str:
-    assert outcome.code == 0, f"{outcome.stdout}\n{outcome.stderr}"
-    return outcome.stdout.strip()
+    assert outcome.last.code == 0, f"{outcome.last.stdout}\n{outcome.last.stderr}"
+    return outcome.last.stdout.strip()
 
 
 def saw_the_pixels(outcome: Outcome) -> None:
@@ -64,22 +68,22 @@ def was_told(outcome: Outcome) -> None:
 
 def test_without_sightline_a_blind_provider_ends_the_turn(play: Play, picture: Path) -> None:
     pointed = {"ANTHROPIC_BASE_URL": "{url}"}
-    outcome = play(asked_about(picture), provider="blind", picture=picture, environment=pointed)
-    assert outcome.code != 0
-    assert "API Error: 400" in outcome.stdout
-    assert not any(colour in outcome.stdout for colour in COLOURS)
+    outcome = play(asked_about(picture), provider="blind", script=reads(picture), environment=pointed)
+    assert outcome.last.code != 0
+    assert "API Error: 400" in outcome.last.stdout
+    assert not any(colour in outcome.last.stdout for colour in COLOURS)
 
 
 @requirement("e2e.claude.seeing")
 def test_a_seeing_provider_answers_from_the_pixels(play: Play, picture: Path, home: Path) -> None:
     command = ["sightline", "run", "--upstream", "scripted", "--", *asked_about(picture)]
-    saw_the_pixels(play(command, provider="seeing", picture=picture, files=upstream(home)))
+    saw_the_pixels(play(command, provider="seeing", script=reads(picture), files=upstream(home)))
 
 
 @requirement("e2e.claude.blind")
 def test_a_blind_provider_is_told_and_answers(play: Play, picture: Path, home: Path) -> None:
     command = ["sightline", "run", "--upstream", "scripted", "--", *asked_about(picture)]
-    was_told(play(command, provider="blind", picture=picture, files=upstream(home, preset="deepseek")))
+    was_told(play(command, provider="blind", script=reads(picture), files=upstream(home, preset="deepseek")))
 
 
 @requirement("e2e.claude.settings")
@@ -87,7 +91,7 @@ def test_the_seeing_upstream_of_the_agents_own_settings_is_taken_over(
     play: Play, picture: Path, settings_of_claude: dict[Path, str]
 ) -> None:
     command = ["sightline", "run", "--", *asked_about(picture)]
-    saw_the_pixels(play(command, provider="seeing", picture=picture, files=settings_of_claude))
+    saw_the_pixels(play(command, provider="seeing", script=reads(picture), files=settings_of_claude))
 
 
 @requirement("e2e.claude.settings")
@@ -96,10 +100,10 @@ def test_the_blind_upstream_of_the_agents_own_settings_is_taken_over(
 ) -> None:
     command = ["sightline", "run", "--", *asked_about(picture)]
     files = settings_of_claude | upstream(home, preset="deepseek")
-    was_told(play(command, provider="blind", picture=picture, files=files))
+    was_told(play(command, provider="blind", script=reads(picture), files=files))
 
 
 @requirement("wheel")
 def test_a_wheel_in_an_empty_environment_does_the_same(play: Play, picture: Path, home: Path, wheel: Path) -> None:
     command = [str(wheel), "run", "--upstream", "scripted", "--", *asked_about(picture)]
-    was_told(play(command, provider="blind", picture=picture, files=upstream(home, preset="deepseek")))
+    was_told(play(command, provider="blind", script=reads(picture), files=upstream(home, preset="deepseek")))

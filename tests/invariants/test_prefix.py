@@ -69,7 +69,7 @@ def beside_user(body: Any, wire: Wire) -> list[str]:
 @pytest.mark.parametrize(("name", "sees"), [*((name, True) for name in SEEDS), *((name, False) for name in BLIND)])
 async def test_where_a_client_s_request_extends_another_ours_does_too(name: str, sees: bool) -> None:
     wire = seeds()[name].wire
-    desk = Desk(sees=sees)
+    desk = Desk(sees=sees, references=True)
     asked, sent = [], []
     for body in life(name):
         after = await desk.sent(body, wire, seeds()[name].path)

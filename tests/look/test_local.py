@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import sightline
 from sightline.look import Analysis, Failed
 from sightline.look.bodies import Prepared
 from sightline.look.doors import door
+from sightline.model.facts import Description
 from sightline.seers.local.say import NOTE
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.store import open_record
@@ -133,10 +136,71 @@ def _body(name: str) -> dict[str, Any]:
     }
 
 
-def _prepared(name: str) -> str:
-    made = sightline.prepare(_body(name), upstream="openrouter")
+def _prepared(*names: str, words: str = "") -> str:
+    body = _body(names[0])
+    content = [part for name in names for part in _body(name)["messages"][0]["content"]]
+    body["messages"][0]["content"] = [*content, *([{"type": "text", "text": words}] if words else [])]
+    made = sightline.prepare(body, upstream="openrouter")
     assert isinstance(made, Prepared), made
     return json.dumps(made.body)
+
+
+def _kept(name: str) -> Description | None:
+    """What the record holds of a file, as somebody else who opens it finds."""
+    settings = door().settings
+    assert settings is not None
+    record = open_record(settings.folder)
+    digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    kept = record.description(record.scope_of(""), digest, "local", version(INSTRUCTIONS))
+    record.close()
+    return kept
+
+
+@requirement("seer.consent.local")
+def test_what_was_said_until_the_user_agreed_stays_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ELSEWHERE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
+    said = _prepared("dialog.png", words="What is wrong?")
+    assert said.count(AGREED) == 1
+    kept = _kept("dialog.png")
+    assert kept is not None, "what is read off pixels has nothing of a conversation"
+    assert AGREED not in kept.text
+    assert _prepared("dialog.png", words="And now?").count(AGREED) == 1
+    door().record.consent("openai", given=True)
+    assert _prepared("dialog.png", words="What is wrong?") == said
+
+
+@requirement("seer.local")
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("What has changed?", "From Image 1 to Image 2: 0 of"),
+        ("How many buttons are there?", "Image 1: 3\\n"),
+        ("", "From Image 1 to Image 2: 0 of"),
+    ],
+)
+def test_of_several_images_of_a_turn_is_told_what_their_user_asks(
+    words: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
+    told = _prepared("dialog.png", "form.png", words=words)
+    joint = told.partition("<vision_proxy_joint_description")[2]
+    assert joint.partition('seer=\\"local\\">\\n')[2].startswith(answer)
+    (entry,) = (each for each in door().record.entries() if each.kind == "vision_proxy.joint_description")
+    assert (entry.seer, entry.cost_usd) == ("local", 0.0)
+
+
+def test_whoever_asks_the_same_at_once_gets_the_places_too() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: told("form.png", "What is the VAT number?"), range(4)))
+    assert {len(each.boxes) for each in found} == {1}
+
+
+def test_nobody_teaches_it_another_way_of_writing_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"*": {"grounding": True}}))
+    assert 'grounding_format="none"' in told("dialog.png").fence
 
 
 @requirement("library.offline")
@@ -145,12 +209,8 @@ def test_an_image_is_read_on_the_cpu_and_remembered_in_one_file(
 ) -> None:
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
     assert "0x80070070" in _prepared("dialog.png")
-    settings = door().settings
+    settings, kept = door().settings, _kept("dialog.png")
     assert settings is not None
-    record = open_record(settings.folder)
-    digest = next(iter(record.images_by_prefix(None, "")), "")
-    kept = record.description(record.scope_of(""), digest, "local", version(INSTRUCTIONS))
-    record.close()
     assert kept is not None
     assert "0x80070070" in kept.text
     assert len(list(settings.folder.rglob("*.db")) + list(settings.folder.rglob("*.sqlite*"))) >= 1

@@ -12,6 +12,7 @@ import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,20 @@ def test_without_a_change_the_same_object_comes_back(request_body: Any) -> None:
     assert not done.changed
     raw = json.dumps(request_body).encode()
     assert prepared(raw, wire="openai_chat", model="gpt-6").body is raw
+
+
+@requirement("refer.off", "library.prepare")
+def test_a_pasted_image_gets_its_reference_where_that_is_asked_for() -> None:
+    request = [user(part(encoded(SMALL)), text("what is it"))]
+    named = text(f"[image sha256:{sha256(SMALL).hexdigest()}]")
+    plain, done = (prepared(request, wire="openai_chat", model="gpt-6", references=asked) for asked in (False, True))
+    assert plain.body is request
+    assert done.body == [user(named, part(encoded(SMALL)), text("what is it"))]
+    assert prepared(done.body, wire="openai_chat", model="gpt-6", references=True).body is done.body
+    alone = [{"role": "user", "content": part(encoded(SMALL))}]  # some write a part where a list is meant
+    assert prepared(alone, wire="openai_chat", model="gpt-6", references=True).body == [
+        user(named, part(encoded(SMALL)))
+    ]
 
 
 @requirement("library.prepare")

@@ -96,7 +96,7 @@ def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
 
 
 @requirement("seer.no_silent_local")
-@pytest.mark.parametrize("model", ["main", "gpt-5", "/main", "mine/", "nobody/eye", "local/ocr"])
+@pytest.mark.parametrize("model", ["main", "gpt-5", "/main", "mine/", "nobody/eye", "locals/ocr"])
 def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider, model: str) -> None:
     settle(provider, provider="mine", modelId="named")
     no = sightline.analyze("shot.png", "What is it?", model=model)

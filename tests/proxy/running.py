@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,18 +18,25 @@ from sightline.model.refusal import Refusal
 from sightline.settings import load
 from sightline.surfaces.proxy.serve import listen
 
-NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"}}'
+NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"},"vllm":{"baseUrl":"http://127.0.0.1:9/v1"}}'
 
 
 @dataclass
 class Running:
     url: str
     receipts: list[Receipt] = field(default_factory=list)
+    tasks: Callable[[], int] = lambda: 0
+    """How many tasks there are in its loop."""
 
 
 @contextmanager
 def sightline(
-    home: Path, *upstreams: str, patience: float = 10.0, env: Mapping[str, str] | None = None
+    home: Path,
+    *upstreams: str,
+    patience: float = 10.0,
+    env: Mapping[str, str] | None = None,
+    token: str = "",
+    root: Path | None = None,
 ) -> Iterator[Running]:
     environment = {"SIGHTLINE_HOME": str(home), "SIGHTLINE_UPSTREAMS": NOTHING_ON_LOOPBACK, **(env or {})}
     listening = bind("127.0.0.1", 0)
@@ -39,9 +46,13 @@ def sightline(
     ended: list[BaseException] = []
 
     async def main() -> None:
-        whole = compose.parts(load(environment), upstreams)
+        loop = asyncio.get_running_loop()
+        running.tasks = lambda: len(asyncio.all_tasks(loop))
+        settings = load(environment)
+        reach = compose.under(settings, root) if root else compose.NOWHERE
+        whole = compose.parts(settings, upstreams, reach=reach if root else None)
         assert not isinstance(whole, Refusal), whole
-        app = compose.proxy(whole, running.receipts.append, patience)
+        app = compose.proxy(whole, running.receipts.append, patience, token, reach)
         serving = asyncio.ensure_future(listen(app, listening, ready.set, signals=False))
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)
         serving.cancel()

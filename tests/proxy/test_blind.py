@@ -11,7 +11,6 @@ import openai
 import pytest
 from PIL.Image import Exif
 
-from sightline.model.refusal import Refusal
 from sightline.seers.local.say import NOTE
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange
@@ -159,10 +158,8 @@ def test_with_nobody_else_the_image_is_read_on_this_machine_and_once(tmp_path: P
 
 
 @requirement("tell.failure", "fault.remembered")
-def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sightline.look.whole.local_seer", lambda *_: Refusal("unavailable", "nothing is installed"))
+@pytest.mark.usefixtures("no_local_eyes")
+def test_a_seer_that_fails_becomes_one_sentence_that_gives_nothing_away(tmp_path: Path) -> None:
     faults = [Fail(model="deepseek-flash", status=400)]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         for _ in range(2):  # the failure is remembered for a while: clients repeat themselves

@@ -9,7 +9,6 @@ import anthropic
 import openai
 import pytest
 
-from sightline.model.refusal import Refusal
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import sightline
@@ -57,7 +56,7 @@ def test_a_whole_answer_that_breaks_off_stays_broken(tmp_path: Path, wire: str) 
 def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, wire: str, pictures: bool) -> None:
     _, pasted, _ = WIRES[wire]
     body = streamed(wire, pasted(PICTURE) if pictures else [{"role": "user", "content": "hi"}])
-    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+    with Provider() as provider, sightline(tmp_path, provider.url, env={"SIGHTLINE_REFERENCES": "off"}) as proxy:
         direct = exchange(provider.url, PATHS[wire], body)
         relayed = exchange(proxy.url, PATHS[wire], body)
     assert relayed.body == direct.body
@@ -158,10 +157,8 @@ def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_p
 
 
 @requirement("fault.seer")
-def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sightline.look.whole.local_seer", lambda *_: Refusal("unavailable", "nothing is installed"))
+@pytest.mark.usefixtures("no_local_eyes")
+def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(tmp_path: Path) -> None:
     faults = [Reset(model="deepseek-flash"), Reset(model="deepseek-flash")]
     with deepseek(faults=faults) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
         assert ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE)) == "I see no image."

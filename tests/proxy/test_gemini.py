@@ -170,7 +170,7 @@ def test_a_stream_that_breaks_off_ends_as_google_s_own_do(tmp_path: Path) -> Non
 @pytest.mark.parametrize("query", ["?alt=sse", ""], ids=["events", "a list"])
 def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, query: str) -> None:
     where = path("m", "streamGenerateContent") + query
-    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+    with Provider() as provider, sightline(tmp_path, provider.url, env={"SIGHTLINE_REFERENCES": "off"}) as proxy:
         assert sent(proxy.url, where, PASTED).body == sent(provider.url, where, PASTED).body
 
 

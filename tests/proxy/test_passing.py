@@ -58,7 +58,7 @@ def test_a_body_without_images_arrives_as_the_same_bytes(tmp_path: Path, body: b
 @requirement("law.1", "pass.identity")
 def test_an_image_that_may_stay_leaves_the_body_as_it_came(tmp_path: Path) -> None:
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}, indent=1).encode()
-    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+    with Provider() as provider, sightline(tmp_path, provider.url, env={"SIGHTLINE_REFERENCES": "off"}) as proxy:
         assert describe_quadrants(COLOURS) in words_of(exchange(proxy.url, "/v1/messages", body))
         assert provider.exchanges[0].body == body
 
@@ -102,7 +102,12 @@ def test_a_packed_body_is_read_and_goes_out_as_it_came_unless_it_is_edited(tmp_p
     with (
         deepseek() as blind,
         Provider() as seeing,
-        sightline(tmp_path, f"deepseek={blind.url}", f"anthropic={seeing.url}") as proxy,
+        sightline(
+            tmp_path,
+            f"deepseek={blind.url}",
+            f"anthropic={seeing.url}",
+            env={"SIGHTLINE_REFERENCES": "off"},
+        ) as proxy,
     ):
         exchange(proxy.url, "/u/anthropic/v1/messages", packed, headers=headers)
         assert seeing.exchanges[0].body == packed

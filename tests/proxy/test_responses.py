@@ -157,5 +157,5 @@ def test_a_refused_connection_is_a_passing_fault_in_the_wire_s_shape(tmp_path: P
 @pytest.mark.parametrize("given", ["hi", PASTED], ids=["without", "with an image"])
 def test_a_stream_is_relayed_byte_for_byte(tmp_path: Path, given: Any) -> None:
     body = json.dumps({"model": "m", "stream": True, "input": given}).encode()
-    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+    with Provider() as provider, sightline(tmp_path, provider.url, env={"SIGHTLINE_REFERENCES": "off"}) as proxy:
         assert exchange(proxy.url, PATH, body).body == exchange(provider.url, PATH, body).body

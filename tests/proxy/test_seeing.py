@@ -105,7 +105,7 @@ def test_nothing_is_learnt_from_a_repair_that_did_not_help(tmp_path: Path) -> No
         assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, False]
 
 
-@requirement("body.identity_answer")
+@requirement("body.identity_answer", "pass.readable")
 def test_an_answer_that_may_have_to_be_read_comes_unpacked(tmp_path: Path) -> None:
     with Provider((("*", "ollama"),), gzip=True) as provider, sightline(tmp_path, provider.url) as proxy:
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
@@ -157,7 +157,7 @@ def test_a_declared_type_that_lies_is_corrected(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}") as proxy:
         said = ask_messages(proxy.url, "claude-sonnet-5-5", pasted_message(PICTURE, "image/jpeg"))
         assert describe_quadrants(COLOURS) in said
-        sent = json.loads(provider.exchanges[0].body)["messages"][0]["content"][0]["source"]
+        sent = json.loads(provider.exchanges[0].body)["messages"][0]["content"][1]["source"]
     assert sent["media_type"] == "image/png"
     assert b64decode(sent["data"]) == PICTURE
 

@@ -9,6 +9,7 @@ from typing import Any
 from tests.scripted.talk import Asked, Json, No, Picture, Said, pieces
 
 PART = "image_url"
+PRELUDE: tuple[bytes, ...] = (b": SCRIPTED PROCESSING\n\n",)
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _PARTS = frozenset({"text", PART, "input_audio", "file", "refusal", "audio"})
 _DATA_URL = re.compile(r"data:(?P<media_type>[^;,]*);base64,(?P<base64>.*)", re.DOTALL)

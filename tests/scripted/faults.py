@@ -27,6 +27,23 @@ class Reset(Fault):
 
 
 @dataclass(frozen=True)
+class Garble(Fault):
+    """Answer with what is no HTTP."""
+
+    said: bytes = b"\x16\x03\x01 SSH-2.0-none\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Page(Fault):
+    """Answer with a status, a content type and a body that no wire has."""
+
+    status: int = 200
+    kind: str = "text/html"
+    body: bytes = b"<!DOCTYPE html><html><body>Please log in to this network.</body></html>"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Cut(Fault):
     """End the connection after so many events of a stream; in a whole answer, amid its body."""
 

@@ -13,6 +13,7 @@ from tests.scripted.server import Exchange
 from tests.scripted.talk import Asked, Json, No, Picture, Said, pieces
 
 PART = "inline_data"
+PRELUDE: tuple[bytes, ...] = ()
 _PATH = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent|countTokens)\Z")
 _DATA = ("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult")
 _BESIDE = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})

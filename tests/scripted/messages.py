@@ -8,6 +8,7 @@ from typing import Any
 from tests.scripted.talk import Asked, Json, No, Picture, Said, pieces
 
 PART = "image"
+PRELUDE: tuple[bytes, ...] = (b'event: ping\ndata: {"type": "ping"}\n\n',)
 _TAGS = "'document', 'image', 'search_result', 'text', 'thinking', 'tool_result', 'tool_use'"
 _FOREIGN = frozenset({"image_url", "input_image", "input_text", "input_file", "media", "image-data", "file-data"})
 _MOST_CACHE_POINTS = 4

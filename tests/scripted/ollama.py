@@ -8,6 +8,7 @@ from tests.scripted.models import SEES, Models, sees
 from tests.scripted.talk import Asked, Json, No, Picture, Said
 
 PART = "images"
+PRELUDE: tuple[bytes, ...] = ()
 _ROLES = {"system", "user", "assistant", "tool"}
 _BEGINNINGS = {"iVBOR": "image/png", "/9j/": "image/jpeg", "UklGR": "image/webp"}
 

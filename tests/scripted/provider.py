@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 from urllib.parse import parse_qs
 
 from tests.scripted import chat, gemini, messages, ollama, responses
-from tests.scripted.faults import Break, Fail, Fault, Refuse
+from tests.scripted.faults import Break, Fail, Fault, Page, Refuse
 from tests.scripted.limits import (
     ANTHROPIC,
     BEDROCK,
@@ -61,6 +61,8 @@ class Provider:
         faults: Iterable[Fault | None] = (),
         key: str | None = None,
         gzip: bool = False,
+        inside: bool = False,
+        streams: bool = True,
         port: int = 0,
     ) -> None:
         self.models = models
@@ -75,6 +77,8 @@ class Provider:
         self.faults = deque(faults)  # None lets one request pass unharmed
         self.key = key
         self.gzip = gzip
+        self.inside = inside  # its no to a stream stands in the stream, behind a status of 200
+        self.streams = streams  # else it answers in one piece, whatever was asked for
         self.exchanges: list[Exchange] = []
         self.heard: Callable[[Exchange, Reply], None] = lambda exchange, reply: None
         self._server = Server(self._answer, self._refuses, port)
@@ -171,11 +175,15 @@ class Provider:
         fault = self._next_fault(body.get("model"))
         if isinstance(fault, Fail):
             return failed(face, fault)
+        if isinstance(fault, Page):
+            return Reply(fault.status, (("content-type", fault.kind), *fault.headers), (fault.body,))
         outcome = self._refusal(exchange, body, limits) or self._think(face, body, limits)
+        if isinstance(outcome, No) and self.inside and body.get("stream"):
+            return replace(stream([*face.PRELUDE, face.error_event(outcome)]), fault=fault)
         if isinstance(outcome, No):
             return replace(refuse(face, outcome), fault=fault)
         asked, said = outcome
-        if not asked.stream:
+        if not asked.stream or not self.streams:
             return replace(whole(face.whole(asked, said)), fault=fault)
         events = face.events(asked, said)
         if isinstance(fault, Break):

@@ -19,6 +19,7 @@ class Face(Protocol):
     """One wire: how a request is read, and how an answer is written."""
 
     PART: str
+    PRELUDE: tuple[bytes, ...]  # what may come in a stream before it says anything
 
     def read(self, body: Json, *, counting: bool = False, lenient: bool = False) -> Asked | No: ...
     def index(self, picture: Picture) -> int: ...

@@ -9,6 +9,9 @@ from typing import Any
 from tests.scripted.talk import Asked, Json, No, Picture, Said, pieces
 
 PART = "input_image"
+PRELUDE: tuple[bytes, ...] = (
+    b'event: response.created\ndata: {"type": "response.created", "sequence_number": 0, "response": {}}\n\n',
+)
 _ROLES = ("assistant", "system", "developer", "user")
 _SAID = frozenset({"output_text", "refusal"})
 _GIVEN = frozenset({"input_text", PART, "input_file", "input_audio"})

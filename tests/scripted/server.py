@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import h11
 
-from tests.scripted.faults import Cut, Fault, Hang, Refuse, Reset
+from tests.scripted.faults import Cut, Fault, Garble, Hang, Refuse, Reset
 
 End = Literal["answered", "abandoned", "cut"]
 _CHUNK = 256 * 1024
@@ -189,6 +189,10 @@ class _Connection:
         if isinstance(fault, Hang) and fault.after is None:
             await fault.wait()
         if isinstance(fault, Refuse):
+            return "cut"
+        if isinstance(fault, Garble):
+            self._writer.write(fault.said)
+            await self._writer.drain()
             return "cut"
         if isinstance(fault, Reset):
             self._writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-st")

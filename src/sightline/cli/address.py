@@ -1,4 +1,4 @@
-"""Where the proxy listens: on this machine alone."""
+"""Where the proxy listens: on this machine alone, unless a token guards it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def url_of(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def bind(host: str, number: int) -> socket.socket | Refusal:
+def bind(host: str, number: int, *, guarded: bool = False) -> socket.socket | Refusal:
     """A listening socket; port 0 is any free one. Bound before anything is started, so that a no costs nothing."""
-    if not is_loopback(host):
+    if not is_loopback(host) and not guarded:
         return Refusal(
             "not_permitted",
             f"{host} is not an address of this machine alone, and whoever reaches the proxy can use it",
-            "use --host 127.0.0.1",
+            "use --host 127.0.0.1, or ask for a token with --token",
         )
     host = "127.0.0.1" if host.endswith("localhost") else host
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -1,4 +1,8 @@
-"""How each agent is pointed here, and how it is told that its model sees. `$P` stands for the proxy's address."""
+"""How each agent is pointed here, and how it is told that its model sees.
+
+`$P` stands for the proxy's address, `$N` for a provider by our name for it, `$M` for a model, `$K` for the variable
+that holds the provider's key.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +20,32 @@ class Agent:
     lines: str = ""  # … and what goes in there
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
+    provider: str = ""  # the one that the lines speak of where nobody names another
+    model: str = ""  # likewise; empty: they speak of none
 
-    def at(self, address: str) -> Agent:
-        """The same with the address of a running proxy."""
-        said = {name: getattr(self, name).replace("$P", address) for name in ("point", "once", "lines", "note")}
-        return replace(self, **said)
+    def at(self, address: str, provider: str = "", model: str = "", key: str = "KEY") -> Agent:
+        """The same with the address of a running proxy, for a provider and a model."""
+        known = {"$P": address, "$N": provider or self.provider, "$M": model or self.model, "$K": key}
+
+        def said(text: str) -> str:
+            for mark, value in known.items():
+                text = text.replace(mark, value)
+            return text
+
+        return replace(self, **{name: said(getattr(self, name)) for name in ("point", "once", "lines", "note")})
 
     @property
     def brief(self) -> str:
         return self.point or self.once
+
+
+def omits(name: str, model: str) -> str:
+    """What a person does about an agent that leaves images out for a model."""
+    title = AGENTS[name].title if name in AGENTS else name
+    return (
+        f"{title} leaves images out before they get here, because it takes {model or 'its model'} for blind;"
+        f" `sightline setup {name}` shows how it is told that the model sees"
+    )
 
 
 AGENTS: Mapping[str, Agent] = {
@@ -34,48 +55,54 @@ AGENTS: Mapping[str, Agent] = {
             "claude",
             "Claude Code",
             point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
-            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P/u/NAME"}}'""",
+            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P/u/$N"}}'""",
             file="~/.claude/settings.json",
-            lines='{"env": {"ANTHROPIC_BASE_URL": "$P/u/NAME"}}',
-            note="NAME is your provider: anthropic, deepseek, zai, moonshot, …"
+            lines='{"env": {"ANTHROPIC_BASE_URL": "$P/u/$N"}}',
+            provider="anthropic",
+            note="--upstream names another provider: deepseek, zai, moonshot, …"
             " `sightline run -- claude` does all of it by itself and keeps the provider you already use."
             " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
         ),
         Agent(
             "codex",
             "Codex",
-            point="codex -c openai_base_url=$P/u/openai/v1",
+            point="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
-            '{name="Sightline",base_url="$P/u/openai/v1",wire_api="responses",requires_openai_auth=true}\'',
+            '{name="Sightline",base_url="$P/u/$N/v1",wire_api="responses",requires_openai_auth=true}\'',
             file="~/.codex/config.toml",
             lines='model_provider = "sightline"  # above the first table\n'
             "[model_providers.sightline]\n"
             'name = "Sightline"\n'
-            'base_url = "$P/u/openai/v1"\n'
+            'base_url = "$P/u/$N/v1"\n'
             'wire_api = "responses"\n'
             "requires_openai_auth = true",
-            note="OPENAI_BASE_URL is ignored by it.",
+            provider="openai",
+            note="OPENAI_BASE_URL is ignored by it. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
+            " A model that Codex knows as blind needs input_modalities in a model_catalog_json.",
         ),
         Agent(
             "qwen",
             "Qwen Code",
-            once="OPENAI_BASE_URL=$P/u/NAME/v1 qwen --auth-type openai",
+            once="OPENAI_BASE_URL=$P/u/$N/v1 qwen --auth-type openai",
             file="~/.qwen/settings.json",
-            lines='{"modelProviders": {"openai": [{"id": "MODEL", "baseUrl": "$P/u/dashscope/v1",'
-            ' "envKey": "DASHSCOPE_API_KEY",\n'
+            lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$P/u/$N/v1", "envKey": "$K",\n'
             '  "generationConfig": {"modalities": {"image": true}}}]}}',
             sees="modalities.image in the entry of the model, or"
             ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
             note="A model that stands in modelProviders ignores the variable and the flag: change its baseUrl"
             " there. $P/u/NAME/v1 reaches the provider NAME.",
+            provider="dashscope",
+            model="MODEL",
         ),
         Agent(
             "pi",
             "pi",
             point='"baseUrl": "$P/u/NAME/v1" of the provider in ~/.pi/agent/models.json',
             file="~/.pi/agent/models.json",
-            lines='{"providers": {"zai": {"baseUrl": "$P/u/zai/v1",\n'
-            '  "modelOverrides": {"glm-5.3": {"input": ["text", "image"]}}}}}',
+            lines='{"providers": {"$N": {"baseUrl": "$P/u/$N/v1",\n'
+            '  "modelOverrides": {"$M": {"input": ["text", "image"]}}}}}',
+            provider="zai",
+            model="glm-5.3",
             sees='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
             note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
         ),
@@ -84,13 +111,15 @@ AGENTS: Mapping[str, Agent] = {
             "opencode",
             point='"baseURL": "$P/u/NAME/v1" of the provider in opencode.json',
             once="OPENCODE_CONFIG_CONTENT='"
-            '{"provider":{"deepseek":{"options":{"baseURL":"$P/u/deepseek/v1"},"models":{"deepseek-v4-pro":'
+            '{"provider":{"$N":{"options":{"baseURL":"$P/u/$N/v1"},"models":{"$M":'
             '{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}}}}\' opencode',
             file="~/.config/opencode/opencode.json",
-            lines='{"provider": {"deepseek": {"options": {"baseURL": "$P/u/deepseek/v1"},\n'
-            '  "models": {"deepseek-v4-pro": {"attachment": true,\n'
+            lines='{"provider": {"$N": {"options": {"baseURL": "$P/u/$N/v1"},\n'
+            '  "models": {"$M": {"attachment": true,\n'
             '    "modalities": {"input": ["text", "image"], "output": ["text"]}}}}}}',
             sees='"attachment" and "modalities" of each model',
+            provider="deepseek",
+            model="deepseek-v4-pro",
             note="Its provider `anthropic` takes $P/u/anthropic/v1, with /v1 as well.",
         ),
         Agent(
@@ -99,16 +128,19 @@ AGENTS: Mapping[str, Agent] = {
             point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             once="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             file="~/.gemini/.env",
-            lines="GOOGLE_GEMINI_BASE_URL=$P/u/gemini",
+            lines="GOOGLE_GEMINI_BASE_URL=$P/u/$N",
+            provider="gemini",
             note="Needs a saved security.auth.selectedType; without one it stops with exit 41.",
         ),
         Agent(
             "cline",
             "Cline CLI",
-            point="cline auth -p openai -k KEY -m MODEL -b $P/u/NAME/v1",
-            once="cline auth --data-dir DIR -p openai -k KEY -m MODEL -b $P/u/NAME/v1; cline --data-dir DIR PROMPT",
+            point="cline auth -p openai -k KEY -m $M -b $P/u/$N/v1",
+            once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $P/u/$N/v1; cline --data-dir DIR PROMPT",
             file="~/.cline/data/settings/providers.json, written by",
-            lines="cline auth -p openai -k KEY -m MODEL -b $P/u/NAME/v1",
+            lines="cline auth -p openai -k KEY -m $M -b $P/u/$N/v1",
+            provider="openai",
+            model="MODEL",
             note="OPENAI_BASE_URL is ignored by it, and only OpenAI-compatible providers can be pointed.",
         ),
         Agent(

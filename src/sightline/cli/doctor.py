@@ -6,11 +6,12 @@ import platform
 import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
 from sightline.cli.address import DEFAULT_PORT, url_of
-from sightline.cli.agents import AGENTS
+from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.verb import add_json, answer
 from sightline.model.profile import Profile
@@ -52,7 +53,11 @@ def _settings(settings: Settings) -> Report:
 
 def _record(settings: Settings) -> Report:
     with opened(settings) as record:
-        known = {"learnt": learnt(record), "consents": {**record.consents()}}
+        known = {
+            "learnt": learnt(record),
+            "consents": {**record.consents()},
+            "omissions": [{"client": one.client, "model": one.model, "at": one.at} for one in record.omissions()],
+        }
     if settings.record == "memory":
         return {"kind": "memory", **known}
     return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **known}
@@ -157,9 +162,19 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"  {one['upstream']}/{one['model']}: {one['learnt']} ({one['why']})" for one in record["learnt"])
     consents = [f"{'yes' if given else 'no'} to {provider}" for provider, given in record["consents"].items()]
     yield f"consents   {', '.join(consents) or 'none'}"
+    yield from _omission_lines(record["omissions"])
     yield "agents"
     for agent in report["agents"].values():
         yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
+
+
+def _omission_lines(omissions: list[Report]) -> Iterator[str]:
+    """Clients that keep images to themselves: nobody here can do anything about that but the user."""
+    if omissions:
+        yield "left out"
+    for one in omissions:
+        seen = datetime.fromtimestamp(one["at"]).strftime("%Y-%m-%d")  # noqa: DTZ006, the day where the user is
+        yield f"  {omits(one['client'], one['model'])} (last seen {seen})"
 
 
 def _provider_lines(providers: Report) -> Iterator[str]:

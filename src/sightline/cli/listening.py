@@ -9,31 +9,45 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import FrameType
 
-from sightline.cli import compose
+from sightline.cli import compose, logs
+from sightline.cli.agents import omits
 from sightline.cli.verb import say
-from sightline.model.receipt import Receipt
+from sightline.model.receipt import Omission, Receipt
+from sightline.sources.file import Policy
 from sightline.surfaces.proxy.serve import listen
+from sightline.surfaces.proxy.watch import Watch
 
 _TERMINATED = 128 + signal.SIGTERM
 
 
-def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], *, verbose: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a proxy treats whoever calls it and whoever watches it."""
+
+    verbose: bool = False
+    as_json: bool = False  # a line for each request on stderr
+    token: str = field(default="", repr=False)
+    reach: Policy = compose.NOWHERE  # the files that a command may name
+
+
+def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
     """Until the process is told to stop."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
-        runner.run(_listen(whole, listening, ready, verbose=verbose, signals=True))
+        runner.run(_listen(whole, listening, ready, manner, signals=True))
 
 
 class Beside:
     """Listens from `start` on, which returns when it does, until `stop`; signals are somebody else's."""
 
-    def __init__(self, whole: compose.Parts, listening: socket.socket, *, verbose: bool) -> None:
+    def __init__(self, whole: compose.Parts, listening: socket.socket, manner: Manner) -> None:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._work = (whole, listening, verbose)
+        self._work = (whole, listening, manner)
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
 
     def start(self) -> bool:
@@ -58,24 +72,25 @@ class Beside:
             self._ready.set()  # whoever waits for a proxy that could not start waits no longer
 
     async def _main(self) -> None:
-        whole, listening, verbose = self._work
+        whole, listening, manner = self._work
         self._task = asyncio.current_task()
-        await _listen(whole, listening, self._ready.set, verbose=verbose, signals=False)
+        await _listen(whole, listening, self._ready.set, manner, signals=False)
 
 
 async def _listen(
-    whole: compose.Parts,
-    listening: socket.socket,
-    ready: Callable[[], None],
-    *,
-    verbose: bool,
-    signals: bool,
+    whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner, *, signals: bool
 ) -> None:
-    if verbose:
+    tells = manner.verbose and not manner.as_json
+    if manner.as_json:
+        logs.begin()
+    elif manner.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
-        await listen(compose.proxy(whole, _tell if verbose else _keep_quiet), listening, ready, signals)
+        watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
+        said = _tell if tells else _keep_quiet
+        proxy = compose.proxy(whole, said, token=manner.token, reach=manner.reach, watch=watch)
+        await listen(proxy, listening, ready, signals)
     finally:
         await whole.close()
 
@@ -90,6 +105,14 @@ def _runner() -> asyncio.Runner:
 
 def _tell(receipt: Receipt) -> None:
     say(str(receipt))
+
+
+def _warn(omission: Omission) -> None:
+    say(omits(omission.client, omission.model))
+
+
+def _log_omission(omission: Omission) -> None:
+    logs.warned([omits(omission.client, omission.model)])
 
 
 def _keep_quiet(receipt: Receipt) -> None:

@@ -8,13 +8,14 @@ import subprocess
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from socket import socket
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from types import FrameType
 
 from sightline.cli.address import bind, url_on
-from sightline.cli.launch import Launch, launch
+from sightline.cli.launch import FILES, Launch, Place, launch
 from sightline.cli.verb import refused, say, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -48,7 +49,8 @@ def run(args: Namespace) -> int:
     if isinstance(listening, Refusal):
         return refused(listening)
     with listening:
-        started = launch([found, *command[1:]], settings.environment, url_on(listening), Path.cwd(), _text_of)
+        place = Place(settings.environment, url_on(listening), Path.cwd(), _text_of, flagged=bool(args.upstream))
+        started = launch([found, *command[1:]], place)
         code = started if isinstance(started, Refusal) else _through(started, listening, settings, args)
     return refused(code) if isinstance(code, Refusal) else code
 
@@ -56,35 +58,40 @@ def run(args: Namespace) -> int:
 def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
     """The agent's exit code, with the proxy listening from before its start to after its end."""
     from sightline.cli import compose
-    from sightline.cli.listening import Beside
+    from sightline.cli.listening import Beside, Manner
+    from sightline.look.upstreams import NOWHERE, Taken
 
     flags = [args.upstream] if args.upstream else []
-    whole = compose.parts(settings, flags, None if flags else started.formerly, alone=True)
+    taken = NOWHERE if flags else Taken(started.formerly, started.named)
+    whole = compose.parts(settings, flags, taken, alone=True)
     if isinstance(whole, Refusal):
         return whole
-    proxy = Beside(whole, listening, verbose=args.verbose)
+    proxy = Beside(whole, listening, Manner(verbose=args.verbose))
     if not proxy.start():
         return Refusal("unavailable", "the proxy could not be started", "sightline serve shows why")
     try:
-        with _private(started) as argv:
-            return _agent(argv, started)
+        with _filed(started) as ready:
+            return _agent(ready)
     finally:
         proxy.stop()
 
 
 @contextmanager
-def _private(started: Launch) -> Iterator[tuple[str, ...]]:
-    """The agent's arguments; the one that may hold the user's keys stands in a file that is theirs alone."""
-    if started.private is None:
-        yield started.argv
+def _filed(started: Launch) -> Iterator[Launch]:
+    """The agent's files, in a folder that is the user's alone: they may hold keys."""
+    if not started.files:
+        yield started
         return
-    with NamedTemporaryFile("w", prefix="sightline-", suffix=".json", encoding="utf-8") as file:  # mode 0600
-        file.write(started.argv[started.private])
-        file.flush()
-        yield (*started.argv[: started.private], file.name, *started.argv[started.private + 1 :])
+    with TemporaryDirectory(prefix="sightline-") as folder:  # mode 0700
+        for name, text in started.files.items():
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        argv = tuple(word.replace(FILES, folder) for word in started.argv)
+        yield replace(started, argv=argv, env={name: text.replace(FILES, folder) for name, text in started.env.items()})
 
 
-def _agent(argv: tuple[str, ...], started: Launch) -> int | Refusal:
+def _agent(started: Launch) -> int | Refusal:
     """Its exit code. The terminal sends an interrupt to it as well as to us: it alone decides what that means."""
     if started.note:
         say(started.note)
@@ -103,13 +110,13 @@ def _agent(argv: tuple[str, ...], started: Launch) -> int | Refusal:
         signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
     }
     try:
-        agent = subprocess.Popen(argv, env=dict(started.env))
+        agent = subprocess.Popen(started.argv, env=dict(started.env))
         for signum in early:
             agent.send_signal(signum)
         code = agent.wait()
     except OSError as trouble:
         return Refusal(
-            "not_permitted", f"{argv[0]} cannot be started: {trouble.strerror}", "see whether it is a program"
+            "not_permitted", f"{started.argv[0]} cannot be started: {trouble.strerror}", "see whether it is a program"
         )
     finally:
         for each, handler in former.items():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sightline.cli import logs
 from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
@@ -15,6 +16,8 @@ from sightline.settings import load
 EXAMPLE = """  sightline serve
   sightline serve --upstream deepseek
   sightline serve --upstream work=https://llm.example.com/v1"""
+
+_MOST_WORKERS = 64
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,28 +29,67 @@ def arguments(parser: ArgumentParser) -> None:
         "--upstream", action="append", default=[], metavar="[NAME=]URL",
         help="where requests go on to, also the NAME of a known provider; default: the one that owns the wire",
     )  # fmt: skip
+    parser.add_argument(
+        "--token", metavar="T", default="",
+        help="serve only who sends it in the header x-sightline-token; needed for a --host beyond this machine;"
+        " SIGHTLINE_TOKEN keeps it out of the list of processes",
+    )  # fmt: skip
+    parser.add_argument(
+        "--workers", type=count, default=1, metavar="N", help="processes that share the port and the record; default: 1"
+    )
+    parser.add_argument(
+        "--root", type=Path, metavar="DIR",
+        help="the folder whose files may be named to the proxy, as in `/vision-proxy describe PATH`; default: none,"
+        " and images go by their sha256",
+    )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="the settings file to use")
     parser.add_argument("-v", "--verbose", action="store_true", help="say on stderr what is done to requests")
+    parser.add_argument(
+        "--log", choices=("text", "json"),
+        help="json: one JSON object on stderr for each request, without its images, texts and keys; also SIGHTLINE_LOG",
+    )  # fmt: skip
+
+
+def count(text: str) -> int:
+    """For argparse, which names this function when the number makes no sense."""
+    number = int(text)
+    if not 1 <= number <= _MOST_WORKERS:
+        raise ValueError(text)
+    return number
 
 
 def run(args: Namespace) -> int:
     if args.config and not args.config.is_file():
         return refused(Refusal("not_found", f"there is no file {args.config}", "--config names a settings file"))
+    if args.root and not args.root.is_dir():
+        return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
     settings = load(config=args.config)
-    warn(settings.warnings)
-    listening = bind(args.host, args.port)
+    as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
+    (logs.warned if as_json else warn)(settings.warnings)
+    token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
+    listening = bind(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
         return refused(listening)
     from sightline.cli import compose
-    from sightline.cli.listening import in_front
+    from sightline.cli.listening import Manner, in_front
+    from sightline.cli.workers import side_by_side
 
-    with listening:
-        whole = compose.parts(settings, args.upstream)
+    named, looked_for = compose.reaches(settings, args.root, args.host)
+
+    def serve(ready: Callable[[], None]) -> int:
+        whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
+        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named))
+        return 0
+
+    with listening:
         address = url_on(listening)
-        in_front(whole, listening, lambda: print("\n".join(_banner(address)), flush=True), verbose=args.verbose)
-    return 0
+
+        def ready() -> None:
+            print("\n".join(_banner(address)), flush=True)
+
+        return serve(ready) if args.workers == 1 else side_by_side(args.workers, serve, ready)
 
 
 def _banner(address: str) -> Iterator[str]:

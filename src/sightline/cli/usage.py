@@ -1,31 +1,51 @@
-"""`sightline usage`: what looking has cost, by day and by who looked, as far back as the record goes."""
+"""`sightline usage`: what looking has cost, by day and by who looked; or what was done to the last requests."""
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sightline.cli.memory import opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
-from sightline.settings import load
+from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
     from sightline.model.entry import Spent
+    from sightline.model.receipt import Filed
     from sightline.model.scene import Json
 
 EXAMPLE = """  sightline usage
-  sightline usage --json"""
+  sightline usage --json
+  sightline usage --receipts 5"""
+
+_RECEIPTS = 10  # that are shown where nobody says how many
 
 
 def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--receipts", type=_count, nargs="?", const=_RECEIPTS, metavar="N",
+        help=f"what the proxy did to the last N requests with images; default: {_RECEIPTS}",
+    )  # fmt: skip
     add_json(parser)
+
+
+def _count(text: str) -> int:
+    """For argparse, which names this function when the number makes no sense."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def run(args: Namespace) -> int:
     settings = load()
     warn(settings.warnings)
+    if args.receipts is not None:
+        return _receipts(settings, args.receipts, as_json=args.json)
     with opened(settings) as record:
         spent = record.trouble() or record.spent()
     if isinstance(spent, Refusal):
@@ -33,6 +53,23 @@ def run(args: Namespace) -> int:
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
     total = _figures(spent)
     return answer({"days": [*rows], "total": total}, _lines(rows, total), as_json=args.json)
+
+
+def _receipts(settings: Settings, most: int, *, as_json: bool) -> int:
+    with opened(settings) as record:
+        found = record.trouble() or record.receipts(min(most, sys.maxsize))
+    if isinstance(found, Refusal):
+        return refused(found, as_json=as_json)
+    return answer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found), as_json=as_json)
+
+
+def _receipt_lines(found: Sequence[Filed]) -> Iterator[str]:
+    if not found:
+        yield "no request with images has passed yet"
+    for filed in found:
+        when = datetime.fromtimestamp(filed.at).strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ006, where the user is
+        labels = "".join(f" [{name} {value}]" for name, value in filed.labels)
+        yield f"{when}  {filed.receipt}{labels}"
 
 
 def _figures(spent: Sequence[Spent]) -> dict[str, Json]:

@@ -161,20 +161,7 @@ def _images(settings: Settings) -> Iterator[str]:
 
 
 def _status(settings: Settings) -> Iterator[str]:
-    from sightline.commands.values import SETTINGS
-    from sightline.look.analyze_seer import receiver_of
+    from sightline.chat import status
 
-    named = settings.named_seer
-    yield f"looks: {'/'.join(filter(None, named)) if named else 'found by itself (seer ' + settings.seer + ')'}"
-    provider = receiver_of(settings, "") if named else ""
     with opened(settings) as record:
-        agreed = dict(record.consents())
-    if provider:
-        yield f"consent: {provider} {'yes' if agreed.get(provider) else 'no'}"
-    for verb, key in SETTINGS.items():
-        yield f"{verb}: {_switch(settings.shown(key.name))} ({settings.sources[key.name]})"
-
-
-def _switch(value: Json) -> str:
-    """As the verb takes it."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+        yield from status(settings, record)

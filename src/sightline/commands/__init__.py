@@ -50,7 +50,7 @@ USAGE: Mapping[str, str] = {
     "list": "",
     "status": "",
 }
-_BARE = ("fallback", "always", "off")  # modes that need no verb
+_BARE = ("fallback", "always", "off", "route")  # modes that need no verb
 _FLAGS = ("save", "yes")  # options without a value
 
 

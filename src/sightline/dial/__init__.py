@@ -25,6 +25,7 @@ __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _SILENCES = 4  # as often may the longest silence fit into an exchange
+_MOST_IDLE = 64  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
 _LARGEST_REPLY = 16 * 1024 * 1024
 _AGAIN = "see whether it is up and its address is right, and repeat"
 
@@ -64,7 +65,10 @@ class Dialler:
         """Keep a connection for the next request, if its answer was read to the end."""
         if exchange.reusable:
             exchange.rested_at = asyncio.get_running_loop().time()
-            self._resting[_origin(urlsplit(url))].append(exchange)
+            resting = self._resting[_origin(urlsplit(url))]
+            resting.append(exchange)
+            while len(resting) > _MOST_IDLE or resting[0].rested_at < exchange.rested_at - _IDLE_SECONDS:
+                resting.pop(0).close()
         else:
             exchange.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import cast
 
 import httptools
@@ -29,6 +29,7 @@ class Exchange(asyncio.Protocol):
         self.rested_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
+        self._take: Callable[[bytes], bool] | None = None
         self._room = asyncio.Event()
         self._room.set()
         self._begin(b"", ())
@@ -70,6 +71,24 @@ class Exchange(asyncio.Protocol):
             if self.whole:
                 return None
             await self._wait()
+        return self._gathered()
+
+    async def hand(self, take: Callable[[bytes], bool]) -> None:
+        """Give what comes to `take` as it comes, with no task between, while it says that it takes more."""
+        self._take = take
+        try:
+            if not (self._pieces or self.whole):
+                await self._wait()
+        finally:
+            self._take = None
+
+    def _handed(self) -> bool:
+        """Whether nobody need wake up for what has come."""
+        if self._take is None or not self._pieces or self.whole or self._broken is not None:
+            return False
+        return self._take(self._gathered())
+
+    def _gathered(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         if self._unread > _UNREAD:
             self._transport.resume_reading()
@@ -88,17 +107,20 @@ class Exchange(asyncio.Protocol):
             most -= len(piece)
         return b"".join(parts)
 
-    async def peek(self, most: int, seconds: float) -> bytes:
+    async def peek(self, most: int, seconds: float | None, enough: Callable[[bytes], bool] | None = None) -> bytes:
         """What of the beginning has come when it is whole, enough, broken off or too slow; it will be read again."""
-        parts: list[bytes] = []
+        seen = bytearray()
         try:
             async with asyncio.timeout(seconds):
-                while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:
-                    parts.append(piece)
+                while len(seen) < most and (piece := await self.piece()) is not None:
+                    seen += piece
+                    if enough is not None and enough(bytes(seen)):
+                        break
         except (TimeoutError, Cut):
             pass
-        self._pieces[:0] = parts
-        return b"".join(parts)
+        data = bytes(seen)
+        self._pieces[:0] = [data] if data else []
+        return data
 
     @property
     def drained(self) -> bool:
@@ -165,7 +187,8 @@ class Exchange(asyncio.Protocol):
             self._broken = "the answer is not HTTP"
             self._lasting = False
             self.close()
-        self._wake()
+        if not self._handed():
+            self._wake()
 
     def pause_writing(self) -> None:
         self._room.clear()

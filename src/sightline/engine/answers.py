@@ -34,8 +34,10 @@ from sightline.model.facts import (
 )
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
+from sightline.model.routing import Routing
 from sightline.model.rules import Rules
-from sightline.model.scene import Json, Scene
+from sightline.model.scene import Json, Scene, Sight
+from sightline.model.source import Inline
 from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
 from sightline.sources.file import there
@@ -58,6 +60,7 @@ class Reading:
     tree: Json
     texts: Texts
     scene: Scene
+    routing: Routing | None = None  # where turns with new images have a model of their own
 
 
 class Answers:
@@ -71,6 +74,14 @@ class Answers:
         self._reach = options.reach
         self._flights: Here[Answer] = Here()
         self._there: Shelf[bool] = Shelf(_FILES)
+
+    def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
+        found: dict[str, str] = {}
+        for sight in sights:
+            digest = self._looks.digest(sight.source) if isinstance(sight.source, Inline) else None
+            if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
+                found.setdefault(digest, f"sha256:{digest} {sight.filename or ''}".strip())
+        return list(found.values())
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""
@@ -87,6 +98,8 @@ class Answers:
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
+            elif isinstance(need, Keep) and (held := self._looks.held(need.image, visitor)):
+                answers[need] = held
             elif isinstance(need, Present):
                 paths.append(need)
             elif isinstance(need, Recall):

@@ -7,15 +7,16 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sightline.engine.answers import Answers, Reading
 from sightline.engine.comparing import Comparisons
-from sightline.engine.eyes import Eyes
+from sightline.engine.eyes import Eyes, probed
 from sightline.engine.looks import Looks
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.shelf import Shelf
 from sightline.model import receipt
-from sightline.model.edit import Edit
+from sightline.model.edit import Edit, Insert
 from sightline.model.facts import (
     Facts,
 )
@@ -23,15 +24,18 @@ from sightline.model.fate import Refused
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Profile, WireName
 from sightline.model.receipt import Receipt
+from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
-from sightline.model.scene import Json, Scene
+from sightline.model.scene import Json, Path, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes import decide
+from sightline.passes.route import route
 from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import Rejection, lesson
+from sightline.wire import routed
 from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Buffer, Document, lift
 from sightline.wire.jsontree import graft
@@ -45,6 +49,9 @@ _SUSPICIONS = 256
 _PLAIN = ("image/png", "image/jpeg")
 _ROUNDS = 8
 _POISON_REMEMBERED = 1024
+_LONGEST_NAME = 256  # of a model, for what is found about it to be kept: names come from outside
+
+_found = lru_cache(maxsize=256)(lookup.profile)  # dozens of patterns, and the same few models all day
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,11 @@ class Prepared:
         document = self.reading.texts
         assert isinstance(document, Document)
         return document.splice(self.edits)
+
+    def address(self, url: str) -> str:
+        """Where it is sent, if `url` is where the client asked."""
+        way = self.reading.routing
+        return url if way is None else routed.address(self.reading.wire.name, url, way)
 
     @property
     def tree(self) -> Json:
@@ -103,9 +115,20 @@ class Engine:
             return None
         return Reading(wire, document.tree, document, wire.read(document.tree, document))
 
-    async def prepare(self, reading: Reading, visitor: Visitor, paid: bool = True) -> Prepared:
+    def references(self, reading: Reading, visitor: Visitor) -> list[str]:
+        """The images of a body that were kept for this visitor, by their sha256 and the file that they came from."""
+        return self._answers.references(reading.scene.sights, visitor)
+
+    async def prepare(
+        self, reading: Reading, visitor: Visitor, paid: bool = True, references: bool | None = None
+    ) -> Prepared:
+        """`references` stands for the setting of this name."""
+        reading = self._routed(reading, visitor)
+        profile = self._profile(visitor, reading.scene.model)
+        if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
+            profile = replace(profile, sibling=self._image_model(visitor))
         rules = Rules(
-            profile=self._profile(visitor, reading.scene.model),
+            profile=profile,
             mode=self._options.mode,
             max_images=self._options.max_images,
             max_batch=self._options.max_batch,
@@ -113,8 +136,26 @@ class Engine:
             paid=paid,
             retention=self._options.retention,
             poison=self._poisoned(reading.scene, visitor),
+            references=self._options.references if references is None else references,
+            by_turn=reading.routing is not None,
         )
         return await self._prepared(reading, visitor, rules)
+
+    def _image_model(self, visitor: Visitor) -> str:
+        """By its name at this upstream, with which the settings may lead it."""
+        return self._options.image_model.removeprefix(f"{visitor.upstream.name}/")
+
+    def _routed(self, reading: Reading, visitor: Visitor) -> Reading:
+        """With the model that takes it, where turns with new images have one of their own."""
+        scene, image_model = reading.scene, self._image_model(visitor)
+        wanted = self._options.mode == "route" and image_model and image_model != scene.model
+        # What a provider holds of a conversation, it may hold for one model alone.
+        if not wanted or scene.partial or reading.wire.name not in routed.WIRES:
+            return reading
+        if self._profile(visitor, image_model).vision is False:
+            return reading
+        way = route(scene.with_sights(tuple(filter(_is_image, scene.sights))), image_model)
+        return replace(reading, scene=replace(scene, model=way.model), routing=way)
 
     def _profile(self, visitor: Visitor, model: str) -> Profile:
         said, hoist = self._options.overrides, self._options.hoist
@@ -141,7 +182,7 @@ class Engine:
                 poison = _refused(after.scene) if rules.distrust else frozenset[str]()
                 return replace(
                     after,
-                    receipt=replace(after.receipt, notes=(note,)),
+                    receipt=replace(after.receipt, notes=(*after.receipt.notes, note)),
                     taught=replace(taught, poison=poison),
                 )
         return None
@@ -162,7 +203,11 @@ class Engine:
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
         scene, facts = await self._decided(reading, visitor, rules)
         edits = reading.wire.lower(scene, reading.tree, rules.profile)
-        said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts)
+        notes: tuple[str, ...] = ()
+        if way := reading.routing:
+            edits = routed.routed(reading.wire.name, reading.tree, edits, way)
+            notes = (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
+        said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
         return Prepared(edits, reading, scene, rules, said)
 
     async def _decided(self, reading: Reading, visitor: Visitor, rules: Rules) -> tuple[Scene, Facts]:
@@ -192,7 +237,8 @@ def known_profile(
 ) -> Profile:
     """What is known of a model: the user's word, the table, and what the upstream itself has said."""
     moved = hoist if upstream.hoist is None else upstream.hoist
-    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
+    find = _found if len(model) <= _LONGEST_NAME else lookup.profile
+    known = find(upstream.preset, wire, model, tuple(overrides), name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
 
@@ -224,14 +270,35 @@ def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
 
 def _accused(before: Prepared, said: Rejection) -> frozenset[str]:
     """The keys of the images that a rejection names by their places in what was sent."""
-    # Where messages were put in, the places of what was sent are not the places of what was read.
-    if before.rules.profile.tool_images != "native":
+    # Where lists were made anew, the places of what was sent are not the places of what was read.
+    if before.rules.profile.tool_images != "native" or before.reading.routing is not None:
         return frozenset()
+    added = [edit.place for edit in before.edits if isinstance(edit, Insert)]
     return frozenset(
         sight.source.key
         for sight in before.scene.sights
-        if isinstance(sight.source, Inline) and sight.place in said.places
+        if isinstance(sight.source, Inline) and _sent(sight.place, added) in said.places
     )
+
+
+def _sent(place: Path, added: Sequence[Path]) -> Path:
+    """A place of what was read, in what was sent: further on by all that was put before it."""
+    return tuple(
+        step if isinstance(step, str) else step + sum(_precedes(each, place[: depth + 1]) for each in added)
+        for depth, step in enumerate(place)
+    )
+
+
+def _precedes(added: Path, place: Path) -> bool:
+    """Does what was put in at `added` stand before `place`, in the same list?"""
+    *there, index = added
+    *here, own = place
+    return there == here and isinstance(index, int) and isinstance(own, int) and index <= own
+
+
+def _is_image(sight: Sight) -> bool:
+    """Of what is written into a text, some only looks like an image."""
+    return sight.within is None or not isinstance(sight.source, Inline) or not isinstance(probed(sight.source), Refusal)
 
 
 def _refused(scene: Scene) -> frozenset[str]:

@@ -120,19 +120,23 @@ class Looks:
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
-        seen = probed(inline)
+        if held := self.held(inline, visitor):
+            return held
+        image = self.opened(inline)
+        if isinstance(image, Refusal):
+            return image
+        if not await asyncio.to_thread(self._record.keep_image, visitor.scope, image):
+            return _UNKEPT
+        self._kept.put((visitor.scope, image.sha256), image.sha256)
+        return self.held(inline, visitor) or _UNKEPT
+
+    def held(self, inline: Inline, visitor: Visitor) -> Kept | None:
+        """An image that was kept lately: a resent one costs neither a decode nor a task."""
         digest = self._digests.get(inline.key)
-        if isinstance(seen, Refusal):
-            return seen
-        if digest is None or (visitor.scope, digest) not in self._kept:
-            image = self.opened(inline)
-            if isinstance(image, Refusal):
-                return image
-            digest = image.sha256
-            if not await asyncio.to_thread(self._record.keep_image, visitor.scope, image):
-                return _UNKEPT
-            self._kept.put((visitor.scope, digest), digest)
-        return Kept(digest, seen)
+        if digest is None or self._kept.get((visitor.scope, digest)) is None:
+            return None
+        seen = probed(inline)
+        return None if isinstance(seen, Refusal) else Kept(digest, seen)
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""

@@ -44,4 +44,6 @@ class Options:
     hoist: bool = False  # no image stays in a tool's result, unless an upstream says otherwise
     web: Grant = _WEB  # how addresses are opened for models that cannot be given them
     reach: Callable[[], Policy] = lambda: _NOWHERE  # the folders in which a file may be looked for
+    references: bool = False  # a pasted image gets its reference beside it
+    image_model: str = ""  # in the mode `route`: who takes the requests of a turn with new images
     patience: float = 45.0  # seconds for all the descriptions of one request

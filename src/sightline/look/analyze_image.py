@@ -69,7 +69,7 @@ def looked(door: Door, asking: Asking) -> Analysis | Refusal:
     parts = parts_of(door, asking)
     if isinstance(parts, Refusal):
         return parts
-    found, named = wait(lookers(settings, door.record, asking.model, by_tool=asking.by_tool))
+    found, named = wait(lookers(settings, door.record, asking.model, door.behalf, by_tool=asking.by_tool))
 
     def look(seer: Seer, instead: Refusal | None) -> Analysis | Refusal:
         return Look(door, settings, asking, parts, seer, named, since, instead).done()

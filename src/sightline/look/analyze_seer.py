@@ -10,7 +10,7 @@ from typing import cast
 from sightline.dial import Dialler
 from sightline.engine.local import local_seer
 from sightline.look.capable import provider_of, supports_vision
-from sightline.look.doors import reading
+from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, proxies, seer_at, seers
@@ -98,7 +98,7 @@ def receiver_of(settings: Settings, model: str) -> str:
 
 
 async def lookers(
-    settings: Settings, record: Record, model: str, *, by_tool: bool = False
+    settings: Settings, record: Record, model: str, behalf: Behalf | None = None, *, by_tool: bool = False
 ) -> tuple[Sequence[Seer | Refusal], Named | None]:
     """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
     place = _place(settings, record)
@@ -108,8 +108,9 @@ async def lookers(
     local = local_seer(settings.folder, reading())
     fallen_to = local if not model or one is OURS else None  # whom a call names, it means
     asked = seers(settings, place.found, one, record, place.dialler, fallen_to)
-    nobody = Visitor(NOBODY, "openai_chat", record.scope_of(""))
-    return await asked.of(nobody, Profile(NOBODY.name, "openai_chat", "")) or [_NO_ONE], one
+    nobody = Behalf(Visitor(NOBODY, "openai_chat", record.scope_of("")), Profile(NOBODY.name, "openai_chat", ""))
+    whose = behalf or nobody
+    return await asked.of(whose.visitor, whose.profile) or [_NO_ONE], one
 
 
 os.register_at_fork(after_in_child=_places.clear)

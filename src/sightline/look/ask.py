@@ -288,6 +288,8 @@ class _Asking:
     def _asked(self, words: str) -> Answer | Unanswered:
         question = Question(words, self.sent.images, _INSTRUCTIONS, self.sent.documents, self.call.schema)
         answer = wait(self.seer.ask(question))
+        if isinstance(answer, Refusal) and self.who.instead:  # whoever was named might have answered
+            return Unanswered("VISION_NOT_SUPPORTED", str(self.who.instead))
         if isinstance(answer, Refusal):
             self.unasked = self.unasked and never_asked(answer)
             if self.who.instead:  # what reads here could not help, and the one whom the settings name may not be asked

@@ -117,12 +117,13 @@ def prepare(
     model: str | None = None,
     upstream: str | None = None,
     retention: str | None = None,
+    references: bool = False,
     through: Desk | None = None,
 ) -> Prepared | Refused:
     """A request body, objects or bytes, through all that the proxy does to one; nothing is added to it.
 
     `wire` names its shape, which is else recognised; `model` and `upstream` where it goes, as far as it does not
-    say so itself.
+    say so itself. With `references`, a pasted image gets its sha256 beside it, as it does on the proxy.
     """
     at = through or desk(retention=retention)
     shape = at if isinstance(at, Refusal) else codec(wire, body)
@@ -136,7 +137,8 @@ def prepare(
         return Refused.of(there)
     visitor, name = there
     try:
-        done = wait(at.engine.prepare(replace(reading, scene=replace(reading.scene, model=name)), visitor))
+        scene = replace(reading.scene, model=name)
+        done = wait(at.engine.prepare(replace(reading, scene=scene), visitor, references=references))
         written = _written(done, body, lead) if done.edits else body
     except Exception:  # noqa: BLE001, whatever it was: the caller has a body to send
         _log.warning("a fault of Sightline's own", exc_info=True)

@@ -20,6 +20,8 @@ from sightline.look.ask_schema import TASK as SCHEMA
 from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
+from sightline.model.profile import Profile
+from sightline.model.upstream import Visitor
 from sightline.pixels.worker import TASKS, Workers
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for
@@ -68,6 +70,14 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
+class Behalf:
+    """A client, and the model that it talks to."""
+
+    visitor: Visitor = field(repr=False)
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
 class Door:
     record: Record
     scope: str  # what one scope has seen, no other finds by its sha256
@@ -80,6 +90,7 @@ class Door:
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
     turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
     turns: Turns = field(default_factory=Turns, compare=False, repr=False)
+    behalf: Behalf | None = field(default=None, repr=False)  # of a client: its own provider may be asked as well
 
     @property
     def reach(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from sightline.model.profile import WireName
@@ -23,15 +23,30 @@ _OWNERS: Mapping[WireName, str] = {
 NOBODY = Upstream("an unknown upstream", {})
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Where an agent went before it was pointed here."""
+
+    owners: Mapping[WireName, str] = field(default_factory=dict)  # the address for each wire
+    named: Mapping[str, tuple[WireName, str]] = field(default_factory=dict)  # its other providers, each by a name
+
+
+NOWHERE = Taken()
+
+
 def directory(
-    settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
+    settings: Settings, flags: Sequence[str] = (), taken: Taken = NOWHERE, *, alone: bool = False
 ) -> Directory | Refusal:
     """Every upstream that can be named, and who owns each wire."""
     named = {name: each for name, each in _named(settings).items() if each.bases}
     owners = {wire: named[name] for wire, name in _OWNERS.items()}
-    for api, url in (taken or {}).items():
-        there = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
-        upstream = next(there, None) or flagged(url, named)
+    for name, (api, url) in taken.named.items():
+        upstream = _taken_over(api, url, named)
+        if isinstance(upstream, Refusal):
+            return upstream
+        named[name] = upstream
+    for api, url in taken.owners.items():
+        upstream = _taken_over(api, url, named)
         if isinstance(upstream, Refusal):
             return upstream
         owners[api] = upstream
@@ -46,6 +61,12 @@ def directory(
             if bare or owners[wire].name == upstream.name:
                 owners[wire] = upstream
     return Directory(named, owners)
+
+
+def _taken_over(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
+    """The upstream at an address: one that has a name already, else that address alone."""
+    there = (each for each in named.values() if each.bases.get(api, "").rstrip("/") == url.rstrip("/"))
+    return next(there, None) or flagged(url, named)
 
 
 def owner(model: str, named: Mapping[str, Upstream]) -> tuple[Upstream, str]:

@@ -12,7 +12,7 @@ from sightline.engine import Engine, Options, SeersOf, known_profile
 from sightline.engine.local import local_seer, readers
 from sightline.engine.options import Price
 from sightline.look.doors import folders
-from sightline.look.upstreams import completed, directory, receiver
+from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
 from sightline.look.usage import cost
 from sightline.model.asking import Usage
 from sightline.model.ports import Http, Record, Seer
@@ -29,6 +29,7 @@ from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
 from sightline.seers.registry import NO_LOCAL, OURS, Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
+from sightline.sources.file import Policy
 from sightline.store import open_record
 
 
@@ -54,12 +55,17 @@ class Parts:
 
 
 def parts(
-    settings: Settings, flags: Sequence[str] = (), taken: Mapping[WireName, str] | None = None, *, alone: bool = False
+    settings: Settings,
+    flags: Sequence[str] = (),
+    taken: Taken = NOWHERE,
+    *,
+    alone: bool = False,
+    reach: Policy | None = None,
 ) -> Parts | Refusal:
     """`flags` are upstreams as the command line writes them: [NAME=]URL, or the NAME of a known one.
 
-    `taken` are the addresses that an agent used for each wire before it was pointed here. `alone`: there is one
-    agent, and what the flag names is for all that it asks.
+    `taken` is where an agent went before it was pointed here. `alone`: there is one agent, and what the flag names is
+    for all that it asks. `reach` is where files may be looked for; None: where the user's own tools may look.
     """
     found = directory(settings, flags, taken, alone=alone)
     if isinstance(found, Refusal):
@@ -73,7 +79,8 @@ def parts(
     local = local_seer(settings.folder, reading)
     asked = seers(settings, found, named, record, dialler, local)
     known = registry(settings, found, named, record, dialler, local)
-    driver = engine(settings, record, asked.of, workers, found)
+    references = settings.values["references"] is True
+    driver = engine(settings, record, asked.of, workers, found, reach, references=references)
     return Parts(settings, record, dialler, found, asked, known, workers, reading, driver)
 
 
@@ -95,7 +102,17 @@ def seers(
     )
 
 
-def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers, found: Directory) -> Engine:
+def engine(
+    settings: Settings,
+    record: Record,
+    asked: SeersOf,
+    workers: Workers,
+    found: Directory,
+    reach: Policy | None = None,
+    *,
+    references: bool = False,
+) -> Engine:
+    """`references`: pasted images get theirs beside them, which a program that prepares a body has to ask for."""
     instructions = settings.system_prompt or INSTRUCTIONS
     options = Options(
         instructions=instructions,
@@ -111,7 +128,9 @@ def engine(settings: Settings, record: Record, asked: SeersOf, workers: Workers,
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
-        reach=lambda: folders(settings),
+        reach=lambda: folders(settings) if reach is None else reach,
+        references=references,
+        image_model=str(settings.values["imageModel"]),
     )
     return Engine(record, asked, options, workers)
 

@@ -14,6 +14,7 @@ BRIDGE = "I will look at the images that the tools brought."
 _LONGEST = 1024  # letters of such words: what is longer is somebody's text, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(r"[\[\]()]+")
+_our_reference = re.compile(r"\[image sha256:[0-9a-f]{64}\]").fullmatch
 
 # Texts with which other programs lead images that they have moved out of tool results.
 _PEERS = (
@@ -36,6 +37,16 @@ def label(call: Call) -> str:
     tool = f" ({name})" if name else ""
     words = f"[image from the tool call{named}{tool}]"
     return words if len(words) <= _LONGEST else "[image from the tool call]"
+
+
+def reference(sha256: str) -> str:
+    """Stands before an image that a user pasted: by this name tools and other doors reach it."""
+    return f"[image sha256:{sha256}]"
+
+
+def refers(text: str) -> bool:
+    """Is this nothing but the reference of an image?"""
+    return len(text) <= _LONGEST and bool(_our_reference(text.strip()))
 
 
 def _bare(name: str) -> str:

@@ -13,6 +13,7 @@ from sightline.model.facts import Description
 from sightline.model.image import Image
 from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
+from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
 from sightline.model.telling import Telling
 
@@ -164,6 +165,20 @@ class Record(Protocol):
     def spent(self) -> Sequence[Spent] | Refusal:
         """By day and seer, in every scope."""
         ...
+
+    def file(self, scope: str, filed: Filed) -> None:
+        """Keep a receipt, without a wait: it is written a moment later, with others, and at the latest by `close`."""
+        ...
+
+    def receipts(self, most: int) -> Sequence[Filed]:
+        """The newest of every scope, the newest first."""
+        ...
+
+    def omit(self, omission: Omission) -> None:
+        """Keep that a client leaves images out, likewise without a wait."""
+        ...
+
+    def omissions(self) -> Sequence[Omission]: ...
 
     def scope_of(self, credential: str) -> str:
         """A keyed hash of a credential; the key never leaves the record."""

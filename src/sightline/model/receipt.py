@@ -77,6 +77,29 @@ class Receipt:
         return {"upstream": self.upstream, "model": self.model, "sights": sights, "notes": [*self.notes]}
 
 
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A receipt as the record keeps it. What a client calls its session is a label beside it, and no name of ours."""
+
+    receipt: Receipt
+    wire: str
+    labels: tuple[tuple[str, str], ...] = ()
+    at: float = 0.0  # when it was filed; the record's clock says
+
+    def as_json(self) -> dict[str, Json]:
+        labels: Json = dict(self.labels)
+        return {"at": self.at, "wire": self.wire, "labels": labels, **self.receipt.as_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A client was seen to leave images out for a model, because it takes that model for blind."""
+
+    client: str  # by the name of its command
+    model: str
+    at: float = 0.0  # when it was last seen; the record's clock says
+
+
 def of(
     scene: Scene,
     upstream: str,
@@ -119,7 +142,7 @@ def _line(sight: Sight, sizing: Sizing | None, facts: Facts) -> Line:
 
 def _moves(sight: Sight) -> list[str]:
     out_of_text = ["taken out of a text"] if sight.within is not None else []
-    return [*out_of_text, *(["moved out of a tool's result"] if sight.label else [])]
+    return [*out_of_text, *(["moved out of a tool's result"] if sight.label and sight.role == "tool" else [])]
 
 
 def _size(source: Source, facts: Facts) -> Size | None:

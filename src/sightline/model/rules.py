@@ -7,7 +7,7 @@ from typing import Literal
 
 from sightline.model.profile import Profile
 
-Mode = Literal["fallback", "always", "off"]
+Mode = Literal["fallback", "always", "off", "route"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Rules:
     distrust: bool = False  # the upstream could not read some image: decode each before it is sent again
     recode: bool = False  # … and encode it anew
     poison: frozenset[str] = frozenset()  # keys of the images that the upstream has refused to read
+    references: bool = False  # a pasted image gets its reference beside it, once the record holds it
+    by_turn: bool = False  # pixels are for the newest turn alone: those of earlier turns are told
 
     @property
     def blind(self) -> bool:

@@ -42,7 +42,7 @@ class Sight:
     within: Path | None = None  # in a string: the way through the JSON that it holds; (): it is the whole string
     hoisted: bool = False  # a tool brought it, and it stands in a user message already
     fixed: bool = False  # its pixels may be refitted, but nothing else may stand there
-    label: str = ""  # words that stand beside it where it is moved
+    label: str = ""  # words that stand before it: whose it is, where it is moved; its reference, where it was pasted
     fate: Fate | None = None
 
     @property

@@ -11,13 +11,14 @@ from sightline.passes.fit import fit
 from sightline.passes.label import label
 from sightline.passes.once import once
 from sightline.passes.permit import permit
+from sightline.passes.refer import refer
 from sightline.passes.resolve import resolve
 from sightline.passes.retain import retain
 from sightline.passes.tell import tell
 
 Pass = Callable[[Scene, Facts, Rules], Scene | Needs]
 
-PASSES: Sequence[Pass] = (permit, resolve, once, retain, fit, tell, label)
+PASSES: Sequence[Pass] = (permit, resolve, once, tell, retain, fit, label, refer)
 
 
 def decide(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:

@@ -11,17 +11,20 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline, Link
+from sightline.passes.together import told
 from sightline.passes.words import absence
 
 
 def resolve(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    opens = rules.blind and rules.paid and rules.mode != "off"
-    if not any(sight.within is not None or (opens and isinstance(sight.source, Link)) for sight in scene.sights):
+    looks = rules.paid and rules.mode != "off"
+    opens = [looks and words for words in told(scene, rules)]
+    pairs = list(zip(scene.sights, opens, strict=True))
+    if not any(sight.within is not None or (opened and isinstance(sight.source, Link)) for sight, opened in pairs):
         return scene
     needs: set[Need] = set()
     sights: list[Sight] = []
-    for sight in scene.sights:
-        outcome = _resolved(sight, facts, opens=opens) if sight.fate is None else sight
+    for sight, opened in pairs:
+        outcome = _resolved(sight, facts, opens=opened) if sight.fate is None else sight
         if isinstance(outcome, Sight):
             sights.append(outcome)
         elif outcome is not None:

@@ -1,4 +1,5 @@
-"""Words for a model that is blind: each image becomes its description, or one honest sentence."""
+"""Words for a model that is blind, or of a turn that is over: each image becomes its description, or one honest
+sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Source
-from sightline.passes.together import groups, left, needed, said, turn_of, turns
+from sightline.passes.together import groups, left, needed, said, told, turn_of, turns
 from sightline.passes.words import absence, description, joint
 
 _OFF = Refusal(
@@ -23,12 +24,16 @@ _UNSEEN = "word " * 600  # stands for a description of some 600 tokens where tok
 
 
 def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
-    if not rules.blind or not scene.sights:
+    words = told(scene, rules)
+    if not any(words):
         return scene
     found = groups(scene, rules)
     needs: set[Need] = {need for need in needed(found, rules) if need not in facts}
     sights: list[Sight] = []
-    for sight, look in zip(scene.sights, _looks(scene, rules), strict=True):
+    for sight, look, spoken in zip(scene.sights, _looks(scene, rules), words, strict=True):
+        if not spoken:
+            sights.append(sight)
+            continue
         outcome = sight.fate or (Shown() if sight.fixed else None) or _fate(sight, look, facts, rules)
         if isinstance(outcome, Look):
             needs.add(outcome)
@@ -36,9 +41,9 @@ def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
             sights.append(sight.meets(outcome))
     if needs:
         return Needs(frozenset(needs))
-    told = replace(scene, sights=tuple(sights))
-    words = said(found, facts)
-    return _beside(told, words, left(told, found, words, facts, rules)) if words else told
+    done = replace(scene, sights=tuple(sights))
+    joint_words = said(found, facts)
+    return _beside(done, joint_words, left(done, found, joint_words, facts, rules)) if joint_words else done
 
 
 def _looks(scene: Scene, rules: Rules) -> list[Look]:

@@ -46,13 +46,22 @@ def turn_of(sight: Sight, turn: Sequence[int]) -> int:
     return turn[sight.message] if sight.message < len(turn) else _BEFORE
 
 
+def told(scene: Scene, rules: Rules) -> list[bool]:
+    """For each sight, whether it is told in words: all for the blind; where pixels are for one turn, the others'."""
+    if rules.blind or not rules.by_turn:
+        return [rules.blind] * len(scene.sights)
+    turn = turns(scene)
+    now = turn[-1] if turn else _BEFORE
+    return [turn_of(sight, turn) != now and not sight.fixed for sight in scene.sights]
+
+
 def groups(scene: Scene, rules: Rules) -> list[Group]:
     """One for each step that brought a turn more images, as long as there are not too many of them."""
     most = min(rules.max_batch, rules.max_images or rules.max_batch)
     if rules.mode == "off" or most < 2 or len(scene.sights) < 2:
         return []
-    turn = turns(scene)
-    loose = [(index, sight) for index, sight in enumerate(scene.sights) if not sight.fixed]
+    turn, words = turns(scene), told(scene, rules)
+    loose = [(index, sight) for index, sight in enumerate(scene.sights) if words[index] and not sight.fixed]
     return [
         group
         for number, brought in groupby(loose, key=lambda each: turn_of(each[1], turn))

@@ -6,7 +6,8 @@ What reads on this machine without any model comes last, and where the named one
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from sightline.model.ports import Http, Seer
@@ -21,6 +22,7 @@ __all__ = ["Named", "Seers"]
 
 _SERVED: tuple[WireName, ...] = ("openai_chat", "anthropic")  # by nearly every upstream that has a sibling
 _OPENAIS = ("openai_chat", "openai_responses")  # take the same credential in the same header
+_FRESH_SECONDS = 300.0  # servers load other models, and end
 _CREDENTIALS = ("authorization", "x-goog-api-key", "x-api-key", "api-key")
 
 
@@ -35,6 +37,7 @@ class Seers:
         loopback: Mapping[str, str] | None = None,
         auto: bool = True,
         local: Seer | Refusal | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http
         self._registry = Registry(http, consented, local=local or NO_LOCAL)
@@ -42,7 +45,9 @@ class Seers:
         self._named = named
         self._loopback = dict(loopback or {})
         self._auto = auto
+        self._clock = clock
         self._found: asyncio.Task[list[Found]] | None = None
+        self._asked = 0.0  # when
 
     async def of(self, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
         if self._named is not None:
@@ -66,9 +71,13 @@ class Seers:
 
     async def on_this_machine(self) -> list[Found]:
         """The vision models on loopback. None found: asked again the next time, somebody may have started one."""
-        if self._found is None or (self._found.done() and not self._found.result()):
+        if self._found is None or (self._found.done() and self._is_stale(self._found)):
+            self._asked = self._clock()
             self._found = asyncio.ensure_future(found(self._http, self._loopback))
         return await asyncio.shield(self._found)
+
+    def _is_stale(self, asked: asyncio.Task[list[Found]]) -> bool:
+        return asked.cancelled() or not asked.result() or self._clock() - self._asked >= _FRESH_SECONDS
 
     def _sibling(self, visitor: Visitor, profile: Profile) -> Seer | None:
         """The client itself addressed the image to this provider: its own credential goes nowhere else."""

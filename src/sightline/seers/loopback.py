@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,16 @@ from sightline.model.scene import Json
 _SECONDS = 1.0
 _PATIENCE = 5.0  # seconds for a server that somebody has named
 
+# Families of open weights that see, by the names under which they are published.
+_sees = re.compile(
+    r"(?:^|[-_./])vlm?\d?(?:[-_.]|$)|vision|multimodal|internvl|llava|pixtral|molmo|minicpm-[vo]|smolvlm|idefics"
+    r"|paligemma|moondream|kimi-k2[.][56]|kimi-k3|ovis\d|ui-?tars|deepseek-ocr|cogvlm"
+    r"|gemma-?3(?!-(?:1b|270m))|gemma-?4|llama-?4|mistral-small-(?:3[.][12]|4)|mistral-large-3|ministral-3"
+    r"|qwen-?3[.][5-9]|glm-?4[.](?:1|5|6)v|glm-5[.]3-flash|minimax-m3|-omni",
+    re.IGNORECASE,
+).search
+_answers_no_words = re.compile(r"embed|rerank|reward|guard", re.IGNORECASE).search
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -24,7 +35,7 @@ class Found:
 
 
 async def found(http: Http, servers: Mapping[str, str]) -> list[Found]:
-    """The models that say of themselves that they see, in the order of `servers` (name to address)."""
+    """The models that see, as their server or their name says, in the order of `servers` (name to address)."""
     asks = [SERVERS[name](http, base.removesuffix("/v1")) for name, base in servers.items() if name in SERVERS]
     names = [name for name in servers if name in SERVERS]
     answers = await asyncio.gather(*asks)
@@ -103,8 +114,26 @@ async def _llamacpp(http: Http, base: str) -> list[str]:
             return []
 
 
+async def _vllm(http: Http, base: str) -> list[str]:
+    """It does not say which of its models see: their names have to. Others listen on its port, so it must say its."""
+    listed = await _json(http, "GET", f"{base}/v1/models")
+    models = listed.get("data") if isinstance(listed, dict) else None
+    return [name for model in (models if isinstance(models, list) else []) if (name := _seeing_name(model))]
+
+
+def _seeing_name(model: Json) -> str:
+    """The name under which a model is asked, if that or the one of its weights is known to see."""
+    match model:
+        case {"id": str(name), "owned_by": "vllm", **rest}:
+            known = (name, str(rest.get("root") or ""))
+            return name if any(_sees(each) and not _answers_no_words(each) for each in known) else ""
+        case _:
+            return ""
+
+
 SERVERS: Mapping[str, Callable[[Http, str], Awaitable[list[str]]]] = {
     "ollama": _ollama,
     "lmstudio": _lmstudio,
     "llamacpp": _llamacpp,
+    "vllm": _vllm,
 }

@@ -33,8 +33,9 @@ class Key:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("mode", "fallback", choice("fallback", "always", "off"),
-        "when images are told in words: for blind models, always, or never"),
+    Key("mode", "fallback", choice("fallback", "always", "off", "route"),
+        "when images are told in words: for blind models, always, never, or when their turn is over, "
+        "`imageModel` having taken its requests"),
     Key("provider", "", TEXT, "the provider of the model that looks; empty: found by itself"),
     Key("modelId", "", TEXT, "the model that looks, by its name at that provider"),
     Key("systemPrompt", "", TEXT, "instructions for the model that looks; empty: Sightline's own"),
@@ -88,7 +89,11 @@ KEYS: tuple[Key, ...] = (
     Key("maxToolCallsPerTurn", 10, count(0, 1000), "calls of analyze_image in one turn that ask somebody; 0: no limit"),
     Key("seer", "auto", choice("auto", "off"),
         "auto: find a model that looks when none is named; off: only the named one"),
-    Key("imageModel", "", TEXT, "to come: the model that takes the requests of a turn with new images"),
+    Key("imageModel", "", TEXT,
+        "in the mode route: the model that takes the requests of a turn with new images, by its name at the same "
+        "upstream"),
+    Key("references", default=True, kind=FLAG,
+        meaning="on the proxy a pasted image that is shown has its sha256 beside it, by which it can be asked for"),
     Key("record", "disk", choice("disk", "memory"), "where images and descriptions are remembered"),
     Key("store", "", TEXT, "to come: another place for the rows of the record, as an address"),
     Key("blobs", "", TEXT, "to come: another place for the bytes of the record, as an address"),

@@ -17,7 +17,7 @@ class Bounds:
 
 
 # What is bounded; each has `used` and `bytes`.
-TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings")
+TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings", "receipts", "omissions")
 
 _PAST_BOUNDS = """
     WITH rows AS (
@@ -26,7 +26,9 @@ _PAST_BOUNDS = """
         UNION ALL SELECT 'perceptions', rowid, used, bytes, pixels FROM perceptions
         UNION ALL SELECT 'moments', rowid, used, bytes, '' FROM moments
         UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries
-        UNION ALL SELECT 'tellings', rowid, used, bytes, '' FROM tellings),
+        UNION ALL SELECT 'tellings', rowid, used, bytes, '' FROM tellings
+        UNION ALL SELECT 'receipts', rowid, used, bytes, '' FROM receipts
+        UNION ALL SELECT 'omissions', rowid, used, bytes, '' FROM omissions),
     summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)

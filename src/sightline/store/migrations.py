@@ -80,6 +80,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
             UNIQUE (scope, turn, images))""",
         "CREATE INDEX tellings_during ON tellings (scope, during)",
     ),
+    (
+        """CREATE TABLE receipts (
+            scope TEXT NOT NULL, wire TEXT NOT NULL, upstream TEXT NOT NULL, model TEXT NOT NULL,
+            labels TEXT NOT NULL, sights TEXT NOT NULL, notes TEXT NOT NULL,
+            bytes INTEGER NOT NULL, used REAL NOT NULL)""",
+        """CREATE TABLE omissions (
+            scope TEXT NOT NULL, client TEXT NOT NULL, model TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (client, model))""",
+    ),
 )
 
 

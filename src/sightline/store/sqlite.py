@@ -10,7 +10,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -22,12 +22,14 @@ from sightline.model.image import Image
 from sightline.model.perception import Perception
 from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
+from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
 from sightline.model.telling import Telling, written
-from sightline.store import entries, flights, lessons, moments, spans, tellings
+from sightline.store import entries, flights, lessons, moments, receipts, spans, tellings
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
+from sightline.store.receipts import Gathered, Gathering
 
 _log = logging.getLogger(__name__)
 _DAY = 86400.0
@@ -105,6 +107,7 @@ class SqliteRecord:
         self._complained = False
         self._standby: _Standby | None = None
         self._former: list[Database] = []
+        self._gathering = Gathering(self._write_gathered)
 
     @classmethod
     def on_disk(cls, folder: Path, bounds: Bounds, now: Clock) -> SqliteRecord:
@@ -219,6 +222,8 @@ class SqliteRecord:
             connection.executemany("DELETE FROM perceptions WHERE ? IN (image, pixels)", chosen)
             if sha256 is None:  # what the conversations about them were is no secret to those who can guess their words
                 connection.execute("DELETE FROM moments")
+                self._gathering.taken()
+                receipts.forget(connection)
             entries.forget(connection, sha256)
             tellings.forget(connection, sha256)
             connection.execute("DELETE FROM flights")  # what came of them, whatever they were about
@@ -357,10 +362,34 @@ class SqliteRecord:
     def spent(self) -> Sequence[Spent]:
         return entries.spent(self._database)
 
+    def file(self, scope: str, filed: Filed) -> None:
+        self._gathering.add(scope, replace(filed, at=self._now()))
+
+    def omit(self, omission: Omission) -> None:
+        self._gathering.add("", replace(omission, at=self._now()))
+
+    @_spared(())
+    def receipts(self, most: int) -> Sequence[Filed]:
+        self._gathering.flush()
+        return receipts.read(self._database, most)
+
+    @_spared(())
+    def omissions(self) -> Sequence[Omission]:
+        self._gathering.flush()
+        return receipts.omissions(self._database)
+
+    @_spared(None)
+    def _write_gathered(self, found: Sequence[Gathered]) -> None:
+        self._recover()
+        with self._database.noting() as connection:
+            weight = receipts.keep(connection, found)
+        self._wrote(weight)
+
     def scope_of(self, credential: str) -> str:
         return hashlib.blake2b(credential.encode(), key=self._key).hexdigest()[:32]
 
     def close(self) -> None:
+        self._gathering.end()
         self._note_reads()
         for database in (*self._former, self._database):
             database.close()

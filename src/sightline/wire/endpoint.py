@@ -16,6 +16,8 @@ class Endpoint:
 
     def of(self, scene: Scene) -> Scene:
         """A scene that was read from a body there."""
+        if self.model is None and self.stream is None:
+            return scene
         model = scene.model if self.model is None else self.model
         stream = scene.stream if self.stream is None else self.stream
         return replace(scene, model=model, stream=stream)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import assert_never
 
-from sightline.model.edit import Edit, Rebuild, Replace
+from sightline.model.edit import Edit, Insert, Rebuild, Replace
 from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, Told
 from sightline.model.marks import MARKER, label
 from sightline.model.scene import Json, Path, Sight
@@ -74,11 +74,21 @@ def unmarked(one: Block) -> Block:
 
 def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit]:
     """Edits for sights that stand in blocks of their own and stay there."""
-    return [
-        Replace(sight.place, block(sight, tree, dialect))
-        for sight in sights
-        if sight.within is None and not _stays(sight, tree, dialect)
-    ]
+    edits: list[Edit] = []
+    for sight in sights:
+        if sight.within is not None:
+            continue
+        if sight.label and not sight.held and not _is_led(sight, tree):
+            edits.append(Insert(sight.place, dialect.words(sight.label)))
+        if not _stays(sight, tree, dialect):
+            edits.append(Replace(sight.place, block(sight, tree, dialect)))
+    return edits
+
+
+def _is_led(sight: Sight, tree: Json) -> bool:
+    """Do its words stand before it already? Who spoke here may be one of us."""
+    *here, index = sight.place
+    return isinstance(index, int) and index > 0 and text_in(at(tree, *here, index - 1), "text") == sight.label
 
 
 def _stays(sight: Sight, tree: Json, dialect: Dialect) -> bool:

@@ -100,14 +100,14 @@ def is_said(texts: Iterable[str]) -> bool:
     """Are these the words of a person, and not of the program in between?"""
     for text in texts:
         bare = text.lstrip()
-        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare):
+        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare) and not marks.refers(bare):
             return True
     return False
 
 
 def is_hoist(texts: Iterable[str]) -> bool:
     """Is every word in a message one that leads images which were moved out of tool results?"""
-    found = [text for text in texts if text.strip()]
+    found = [text for text in texts if text.strip() and not marks.refers(text)]
     return bool(found) and all(marks.leads(text) for text in found)
 
 

@@ -92,15 +92,6 @@ async def test_a_question_of_nothing_or_of_a_file_is_a_no(seer: LocalSeer) -> No
     assert await told(seer, BAD["orders"](), "What breed is the dog?") == NO
 
 
-async def test_a_description_for_the_proxy_has_the_words_alone(seer: LocalSeer) -> None:
-    words = await seer.look(image_of(BAD["CMYK"]()), "instructions", "question")
-    assert isinstance(words, str)
-    assert key(words).startswith("Fourinks")
-    no = await seer.look(image_of(b"nothing"), "instructions", "question")
-    assert isinstance(no, Refusal)
-    assert no.remedy
-
-
 @requirement("seer.local.bounds")
 async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is_answered() -> None:
     with readers() as work:

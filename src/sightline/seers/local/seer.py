@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sightline.model.asking import Answer, Question, Spot, Usage
 from sightline.model.geometry import Box
-from sightline.model.image import Image
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.seers.asking import no_place
@@ -18,11 +17,9 @@ LOCAL = "local"
 
 TASK_NAME = "local"
 _MOST_BYTES = 200 * 1024 * 1024  # of all images of a question: what goes to the process in one piece
-_LONGEST = 30_000  # characters of a description
 _FORMATS = tuple(
     f"image/{kind}" for kind in "png jpeg webp gif bmp tiff avif x-icon vnd.adobe.photoshop".split()
 )  # originals go in: a smaller copy is only harder to read
-_AGAIN = "send another message in a while to have it read again"
 _HEAVY = Refusal("too_large", "the images are too many bytes to be read at once", "ask about fewer of them")
 _NO_IMAGE = Refusal("invalid_input", "there is no image to read", "give one")
 
@@ -63,9 +60,3 @@ class LocalSeer:
             return found
         spots = tuple(Spot(label, Box(*box), image) for label, box, image in found.facts["spots"])
         return Answer(found.facts["text"], Usage(0, 0), self.name, spots=spots)
-
-    async def look(self, image: Image, instructions: str, question: str) -> str | Refusal:
-        answer = await self.ask(Question(question, (image,), instructions, asked=""))
-        return (
-            replace(answer, remedy=answer.remedy or _AGAIN) if isinstance(answer, Refusal) else answer.text[:_LONGEST]
-        )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sightline.dial import Body, Dialler, Exchange
 from sightline.engine import Engine, Prepared, Reading
@@ -16,15 +16,21 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
+from sightline.surfaces.proxy.heard import as_events, is_whole, rejection
+from sightline.surfaces.proxy.line import LINE, Line
+from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
-from sightline.surfaces.proxy.reply import LARGEST_ERROR, Reply, words
+from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
+from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
+T = TypeVar("T")
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
-_ERROR_SECONDS = 10.0
 _RETRY_AFTER = 2
 
 
@@ -37,6 +43,9 @@ class Proxy:
         record: Record,
         say: Callable[[Receipt], None] = lambda receipt: None,
         patience: float = 10.0,
+        token: str = "",
+        commands: Commands | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -44,6 +53,10 @@ class Proxy:
         self._record = record
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
+        self._token = token  # whoever brings it may come from another machine; empty: only this one is served
+        self._metrics = Metrics()
+        self._commands = commands
+        self._watch = watch or Watch(record)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,48 +64,72 @@ class Proxy:
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         reply = Reply(send, speaks(path, request.headers), heard=True)
-        if no := unwelcome(request):
+        if no := unwelcome(request, self._token):
             await reply.refused(400, words(no))
+            self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
             await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
+            self._watch.ended(request, reply.status)
             return
-        if path == "/sightline/health":
-            await send_health(send)
+        if path in _OWN:
+            await answer(send, *_OWN[path](self._metrics))
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
             await reply.refused(400, words(way))
+            self._watch.ended(request, reply.status)
             return
-        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None)
+        line: Line | None = scope.get("extensions", {}).get(LINE)
+        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None, line=line)
+        self._metrics.begun()
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
             body = await taken(receive, int(length) if length.isdigit() else None, most)
-            async with Presence(receive, after=None if isinstance(body, Held) else body.over):
+            async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
                 await self._serve(request, way, body, reply)
         except Gone:
             pass
         except Exception:  # the outermost edge: the client is told in its own words
             log.exception("a request could not be served")
             await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
+        finally:
+            self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
+            self._watch.ended(request, reply.status, way)
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = self._read(request, way, body)
+        if isinstance(body, Held) and reading is not None:
+            self._watch.read(request, way, reading)
+            if self._commands and (command := self._commands.typed(reading, way)):
+                await self._answer(command, request, way, reading, reply)
+                return
+            body, reading = self._cut(way, body, reading)
         if isinstance(body, Held) and reading is not None and reading.scene.sights:
-            work = self._attended(request, way, body, reading)
+            work = self._attended(request, way, body, reading, reply)
+        elif isinstance(body, Held):
+            work = self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         else:
-            parts: Body = [body.data] if isinstance(body, Held) else body.pieces
-            work = self._forward(request, way, parts)
-        waits = way.wire is not None and bool(way.wire.voice.alive)
-        outcome = await self._in_time(work, reply, stream=reading is not None and reading.scene.stream and waits)
+            work = self._forward(request, way, body.pieces)
+        outcome = await self._in_time(work, reply, stream=_waits(way, reading))
         if isinstance(outcome, Refusal):
             await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
             return
         try:
-            await reply.relay(outcome)
+            if (events := await self._streamed(way, reading, outcome, reply)) is not None:
+                await reply.unrolled(outcome, events)
+            else:
+                await reply.relay(outcome)
         finally:
             self._dialler.rest(outcome, way.url)
+
+    async def _streamed(self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply) -> bytes | None:
+        """Events for a client that asked for some, where the upstream answers in one piece; clients loop otherwise."""
+        if reading is None or not reading.scene.stream or not is_whole(exchange) or is_listed(way):
+            return None
+        assert way.wire is not None
+        return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
 
     def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
         """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
@@ -101,44 +138,73 @@ class Proxy:
         if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
             return None
         data = unpacked(body.data, request.header(b"content-encoding"))
+        return None if data is None else self._reading(way, data)
+
+    def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:
+        assert way.wire is not None
         try:
-            reading = None if data is None else self._engine.read(data, way.wire)
-            return reading and replace(reading, scene=way.endpoint.of(reading.scene))
+            reading = self._engine.read(data, way.wire)
+            if reading is None or (scene := way.endpoint.of(reading.scene)) is reading.scene:
+                return reading
+            return replace(reading, scene=scene)
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be read; it goes on untouched")
             return None
 
-    async def _attended(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
+    def _cut(self, way: Route, body: Held, reading: Reading) -> tuple[Held, Reading | None]:
+        """Without the commands that were answered here, of which the model knows nothing."""
+        try:
+            rest = without_commands(reading, way)
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("commands could not be cut; the request goes on with them")
+            rest = None
+        return (body, reading) if rest is None else (Held(rest, remade=True), self._reading(way, rest))
+
+    async def _answer(self, command: str, request: Request, way: Route, reading: Reading, reply: Reply) -> None:
+        assert self._commands is not None
+        visitor = self._visitor(request, way)
+        work = self._commands.answered(command, reading, way, visitor, self._engine.references(reading, visitor))
+        await reply.say(*await self._in_time(work, reply, stream=_waits(way, reading)))
+
+    async def _attended(
+        self, request: Request, way: Route, body: Held, reading: Reading, reply: Reply
+    ) -> Exchange | Refusal:
         """A request with sights: prepared, forwarded, and once repaired when the upstream cannot take it."""
         visitor = self._visitor(request, way)
         prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
         if prepared is None:
-            return await self._forward(request, way, [body.data])
+            return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         exchange = await self._prepared_sent(request, way, body, prepared)
-        if isinstance(exchange, Refusal) or exchange.status < 400:
+        if isinstance(exchange, Refusal):
+            return exchange
+        no = await self._rejected(exchange, reply)
+        if no is None:
             return exchange
         with _closed_unless_kept(exchange):
-            again = await self._repaired(prepared, visitor, exchange)
+            again = await _safely(self._engine.repair(prepared, visitor, no.status, no.words))
         if again is None:
             return exchange
         self._dialler.rest(exchange, way.url)
         retried = await self._prepared_sent(request, way, body, again)
-        if isinstance(retried, Exchange) and retried.status < 400:
-            await self._engine.taken(again, visitor)
+        if isinstance(retried, Exchange) and await self._rejected(retried, reply) is None:
+            with _closed_unless_kept(retried):
+                await self._engine.taken(again, visitor)
         return retried
 
-    async def _repaired(self, prepared: Prepared, visitor: Visitor, exchange: Exchange) -> Prepared | None:
-        text = await exchange.peek(LARGEST_ERROR, _ERROR_SECONDS)
-        said = text.decode("utf-8", "replace")
-        return await _safely(self._engine.repair(prepared, visitor, exchange.status, said))
+    async def _rejected(self, exchange: Exchange, reply: Reply) -> Rejected | None:
+        """Nothing of an answer goes out before it is known that it is one; its own headers wait, too."""
+        with _closed_unless_kept(exchange), reply.holding():
+            return await rejection(exchange, self._patience)
 
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         parts = _written(prepared) if prepared.edits else [body.data]
         if parts is None:
-            return await self._forward(request, way, [body.data])
+            return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         self._say(prepared.receipt)
-        changes = Changes(unpacked=bool(prepared.edits), read=True, repeated=prepared.taught is not None)
-        return await self._forward(request, way, parts, changes)
+        self._watch.prepared(request, way, prepared.receipt)
+        self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
+        changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
+        return await self._forward(request, replace(way, url=prepared.address(way.url)), parts, changes)
 
     async def _forward(
         self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED
@@ -146,7 +212,7 @@ class Proxy:
         headers = onward(request, way, changes, framed=not isinstance(body, Sequence))
         return await self._dialler.send(request.method, way.url, headers, body)
 
-    async def _in_time(self, work: Awaitable[Exchange | Refusal], reply: Reply, stream: bool) -> Exchange | Refusal:
+    async def _in_time(self, work: Awaitable[T], reply: Reply, stream: bool) -> T:
         if not stream:
             return await work
         task = asyncio.ensure_future(work)
@@ -190,13 +256,23 @@ def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
         raise
 
 
-def _close_late(task: asyncio.Future[Exchange | Refusal]) -> None:
+def _waits(way: Route, reading: Reading | None) -> bool:
+    """Can the client be kept alive while it waits?"""
+    return reading is not None and reading.scene.stream and way.wire is not None and bool(way.wire.voice.alive)
+
+
+def _close_late(task: asyncio.Future[Any]) -> None:
     """The client left just as the answer came."""
     if not task.cancelled() and task.exception() is None and isinstance(found := task.result(), Exchange):
         found.close()
 
 
-async def send_health(send: Send) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b'{"ok":true}', "more_body": False})
+_OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {
+    "/sightline/health": lambda metrics: (b"application/json", b'{"ok":true}'),
+    "/sightline/metrics": lambda metrics: (CONTENT_TYPE, metrics.text().encode()),
+}
+
+
+async def answer(send: Send, kind: bytes, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

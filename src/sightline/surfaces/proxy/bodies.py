@@ -25,6 +25,7 @@ class Held:
     """A whole body."""
 
     data: bytes | bytearray
+    remade: bool = False  # it is not what the client sent, nor packed as that was
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hmac import compare_digest
 
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import is_loopback
+from sightline.surfaces.proxy.passing import Passing
 from sightline.surfaces.proxy.routes import Headers, Route
 
 _HOPS = frozenset(  # what concerns one connection, not the request or the answer
@@ -21,7 +23,9 @@ _HOPS = frozenset(  # what concerns one connection, not the request or the answe
         b"upgrade",
     }
 )
-_REMADE = frozenset({b"host", b"content-length", b"expect"})
+TOKEN = b"x-sightline-token"
+"""Where a client of another machine says that it may come: never the header that carries the provider's key."""
+_REMADE = frozenset({b"host", b"content-length", b"expect", TOKEN})
 _BODILESS = (204, 304)
 CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 _NAMES = frozenset({b"idempotency-key", b"x-idempotency-key", b"x-client-request-id", b"x-stainless-retry-count"})
@@ -35,14 +39,21 @@ class Request:
         self.method = method
         self.headers = headers  # as they came: order and repetitions kept
         self._first = dict(reversed(headers))
+        self.passing = Passing()
 
     def header(self, name: bytes) -> str:
         """The first header of this name, or nothing."""
         return self._first.get(name, b"").decode("latin-1")
 
 
-def unwelcome(request: Request) -> Refusal | None:
-    """A web page must not reach the user's upstreams through a name that it made point here."""
+def unwelcome(request: Request, token: str = "") -> Refusal | None:
+    """Who may not use the proxy: without a token, whoever is not of this machine; with one, whoever lacks it."""
+    if token:
+        given = request.header(TOKEN).removeprefix("Bearer ")
+        if compare_digest(given.encode(), token.encode()):
+            return None
+        return Refusal("not_permitted", "this proxy asks for a token", f"send it in the header {TOKEN.decode()}")
+    # A web page must not reach the user's upstreams through a name that it made point here.
     host, origin = request.header(b"host"), request.header(b"origin")
     # A page in a sandbox has the origin "null": nobody knows whose it is.
     # A page's plain GET has no origin, but a browser says where it comes from.
@@ -77,6 +88,12 @@ def _hops(headers: Headers) -> frozenset[bytes]:
 def backward(status: int, headers: Headers) -> Headers:
     """The headers of an answer for the client."""
     dropped = _hops(headers) | ({b"content-length"} if status in _BODILESS else set())
+    return [header for header in headers if header[0] not in dropped]
+
+
+def retold(headers: Headers) -> Headers:
+    """The headers of an answer whose body is written anew: none that tells of that body."""
+    dropped = _hops(headers) | {b"content-length", b"content-encoding", b"content-type", b"cache-control", b"etag"}
     return [header for header in headers if header[0] not in dropped]
 
 

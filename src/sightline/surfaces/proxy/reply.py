@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import orjson
 
 from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
-from sightline.surfaces.proxy.headers import backward
+from sightline.surfaces.proxy.headers import backward, retold
+from sightline.surfaces.proxy.heard import LARGEST_ERROR, is_stream
+from sightline.surfaces.proxy.line import Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
-LARGEST_ERROR = 64 * 1024
 
 
 class Reply:
-    def __init__(self, send: Send, wire: Wire, heard: bool) -> None:
+    def __init__(self, send: Send, wire: Wire, heard: bool, line: Line | None = None) -> None:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
+        self._line = line
         self._wire = wire
         self._hearing = Hearing(wire.voice) if heard else None
         self.begun = False
+        self._held = False
+        self.status = 0  # 0: the client left before it had one
 
     async def relay(self, exchange: Exchange) -> None:
         """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end."""
@@ -31,16 +38,39 @@ class Reply:
         if not 200 <= exchange.status < 600:
             await self.refused(503, "Sightline: the upstream answered with a status that is none.", retry_after=2)
             return
-        if not _is_stream(exchange):
+        if not is_stream(exchange):
             self._hearing = None
         await self._start(exchange.status, backward(exchange.status, exchange.headers))
         await self._pour(exchange)
 
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """While the head of an answer is here and waits: no other is sent ahead of it."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+
+    async def unrolled(self, exchange: Exchange, events: bytes) -> None:
+        """An upstream's whole answer, as the stream that was asked for."""
+        if not self.begun:
+            await self._start(exchange.status, [*retold(exchange.headers), *_STREAM_HEADERS])
+        await self._body(events, more=False)
+
     async def stalled(self) -> None:
         """Keep a client alive whose stream has not begun: from here on, its status is 200."""
+        if not self.begun and self._held:
+            return
         if not self.begun:
             await self._start(200, _STREAM_HEADERS)
         await self._say(Stalled())
+
+    async def say(self, kind: bytes, body: bytes) -> None:
+        """An answer of our own, behind the keep-alives if there were any."""
+        if not self.begun:
+            await self._start(200, [(b"content-type", kind), (b"cache-control", b"no-cache")])
+        await self._body(body, more=False)
 
     async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
         """An error of our own."""
@@ -60,7 +90,7 @@ class Reply:
 
     async def _relay_late(self, exchange: Exchange) -> None:
         """The stream has begun already: an answer that is no stream can only be told inside it."""
-        if exchange.status == 200 and _is_stream(exchange):
+        if exchange.status == 200 and is_stream(exchange):
             await self._pour(exchange)
             return
         try:
@@ -79,12 +109,20 @@ class Reply:
             else:
                 while (piece := await exchange.piece()) is not None:
                     await self._say(Chunk(piece))
+                    if self._line is not None:
+                        await exchange.hand(self._pass)
         except Cut as cut:
             # Without words for it, the answer stays without an end, and the server closes the connection.
             if self._hearing is None:
                 return
             await self._say(Broken(f"the upstream's answer broke off: {cut}"))
         await self._end()
+
+    def _pass(self, data: bytes) -> bool:
+        assert self._hearing is not None
+        assert self._line is not None
+        self._hearing, words = listen(self._hearing, Chunk(data))
+        return self._line.write(words)
 
     async def _say(self, event: Event) -> None:
         assert self._hearing is not None
@@ -93,7 +131,7 @@ class Reply:
             await self._body(words, more=True)
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        self.begun = True
+        self.begun, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _body(self, data: bytes, more: bool) -> None:
@@ -106,12 +144,6 @@ class Reply:
 def words(refusal: Refusal) -> str:
     """A refusal as an error message; it says whose it is."""
     return f"Sightline: {refusal.what}." + (f" {refusal.remedy}" if refusal.remedy else "")
-
-
-def _is_stream(exchange: Exchange) -> bool:
-    return exchange.header(b"content-type").startswith(b"text/event-stream") and not exchange.header(
-        b"content-encoding"
-    )
 
 
 def _message(body: bytes) -> str:

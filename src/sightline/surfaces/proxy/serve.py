@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import re
 import socket
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -12,11 +14,198 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
+from sightline.surfaces.proxy.bodies import Message
+from sightline.surfaces.proxy.line import LINE
+
 App = Callable[..., Coroutine[Any, Any, None]]
 
+_LARGEST_HEAD = 256 * 1024
+_HEAD_SECONDS = 30.0
+_KEPT = 31 * 1024 * 1024
+_COLLECTED = (5_000, 20, 20)
 
 # Bodies of megabytes are the rule here: to ask a client to wait at every 64 KiB costs more than to take it all.
-setattr(httptools_impl, "HIGH_WATER_LIMIT", 1024 * 1024)  # noqa: B010, not a name that it exports
+_UNREAD = 1024 * 1024
+
+_sound = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
+
+
+class _Cycle(httptools_impl.RequestResponseCycle):
+    """A request and its answer, at less cost than what it replaces.
+
+    Pieces of a body are handed on as they came, and a head goes out together with the first bytes behind it, if
+    they are there.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pieces: list[bytes] = []
+        self.unread = 0
+        self.leaving: Callable[[], None] | None = None
+        self._head = b""
+
+    async def run_asgi(self, app: App) -> None:  # type: ignore[override]
+        self.scope["extensions"] = {LINE: self}  # type: ignore[dict-item]
+        try:
+            with contextlib.suppress(BaseException):  # the application has said what there is to say of it
+                await app(self.scope, self.receive, self.send)
+            self._put(b"")
+            if not self.response_started and not self.disconnected:
+                await self.send_500_response()
+            elif not self.response_complete and not self.disconnected:
+                self.transport.close()
+        finally:
+            del self.scope["extensions"]  # a circle that only the collector would find
+            self.leaving = None
+            self.on_response = _nothing
+
+    async def receive(self) -> Message:  # type: ignore[override]
+        if self.waiting_for_100_continue and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.waiting_for_100_continue = False
+        if not self.disconnected and not self.response_complete:
+            self.flow.resume_reading()
+            await self.message_event.wait()
+            self.message_event.clear()
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        pieces, self.pieces, self.unread = self.pieces, [], 0
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    async def send(self, message: Message) -> None:  # type: ignore[override]
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if not self.response_started:
+            self._begin(message["status"], message["headers"])
+            return
+        more = message["more_body"]
+        self._put(self._framed(message["body"], more=more))
+        if not more:
+            self._end()
+
+    def write(self, data: bytes) -> bool:
+        """Bytes of a body, at once; false: no more of them until there is room."""
+        if not self.disconnected:
+            self._put(self._framed(data, more=True))
+        return not self.flow.write_paused
+
+    def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        if not _sound(lines) or lines.count(b"\n") != len(headers):
+            raise RuntimeError("a header that is none")
+        length = next((value for name, value in headers if name == b"content-length"), None)
+        if length is not None:
+            self.expected_content_length = int(length)
+        elif self.scope["method"] != "HEAD" and status not in (204, 304):
+            self.chunked_encoding = True
+            lines += b"transfer-encoding: chunked\r\n"
+        if not self.keep_alive:
+            lines += b"connection: close\r\n"
+        self._head = b"%b%b\r\n" % (httptools_impl.STATUS_LINE[status], lines)
+        asyncio.get_running_loop().call_soon(self._put, b"")
+
+    def _framed(self, data: bytes, *, more: bool) -> bytes:
+        if self.scope["method"] == "HEAD":
+            self.expected_content_length = 0
+            return b""
+        if self.chunked_encoding:
+            framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+            return framed if more else framed + b"0\r\n\r\n"
+        if len(data) > self.expected_content_length:
+            raise RuntimeError("more than the head has announced")
+        self.expected_content_length -= len(data)
+        return data
+
+    def _put(self, data: bytes) -> None:
+        """Behind the head, if that is still here."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        if data and not self.disconnected:
+            self.transport.write(data)
+
+    def _end(self) -> None:
+        if self.expected_content_length:
+            raise RuntimeError("less than the head has announced")
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+
+def _nothing() -> None:
+    """Its connection is nobody's any more."""
+
+
+setattr(httptools_impl, "RequestResponseCycle", _Cycle)  # noqa: B010, a name that it does not export
+
+
+class _Protocol(httptools_impl.HttpToolsProtocol):
+    """Requests whose head is too long or too slow end here, and trailers are no headers."""
+
+    head_seconds = _HEAD_SECONDS
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._head = 0  # bytes of a head that has not ended
+        self._in_head = True
+        self._slow: asyncio.TimerHandle | None = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+        if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
+            self.cycle.leaving()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head += len(data)
+            if self._head > _LARGEST_HEAD:
+                self.send_400_response("The head of this request is too long.")
+            elif self._slow is None:
+                self._slow = self.loop.call_later(self.head_seconds, self.transport.abort)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._in_time()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        cycle = self.cycle
+        assert isinstance(cycle, _Cycle)
+        if cycle.response_complete:
+            return
+        cycle.pieces.append(body)
+        cycle.unread += len(body)
+        if cycle.unread > _UNREAD:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def _in_time(self) -> None:
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
+
+
+def _settled() -> None:
+    """For a process that only serves: what it has loaded stays, and memory of a body is kept for the next one."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED)
+    bytes(_KEPT)  # never touched; that it was freed raises the size up to which glibc keeps what is freed
 
 
 class _Server(uvicorn.Server):
@@ -27,6 +216,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._signals:
+            _settled()
         self._ready()
 
     @contextlib.contextmanager
@@ -44,7 +235,7 @@ async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lamb
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="off",
         access_log=False,

@@ -1,0 +1,66 @@
+"""pi: no variable points it elsewhere; an extension of ours, loaded for this run alone, does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sightline.cli.launch.started import FILES, Launch, Place, address_of, part
+from sightline.model.profile import WireName
+
+_FILE = "sightline.ts"
+_VARIABLE = "SIGHTLINE_PI_PROVIDERS"
+_EXTENSION = """export default function (pi) {
+  const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
+  for (const [name, baseUrl] of Object.entries(bases)) pi.registerProvider(name, { baseUrl });
+  const see = (_event, ctx) => {
+    const model = ctx.model;
+    if (model && !model.input.includes("image")) model.input = [...model.input, "image"];
+  };
+  for (const event of ["session_start", "model_select", "before_agent_start"]) pi.on(event, see);
+}
+"""
+# Its own providers, by our names for them, and what follows the address that it is given.
+_BUILT_IN: Mapping[str, tuple[str, str]] = {
+    "anthropic": ("anthropic", ""),
+    "deepseek": ("deepseek", "/v1"),
+    "google": ("gemini", "/v1beta"),
+    "groq": ("groq", "/v1"),
+    "kimi-coding": ("kimi-coding", ""),
+    "minimax": ("minimax", ""),
+    "moonshotai": ("moonshot", "/v1"),
+    "openai": ("openai", "/v1"),
+    "openrouter": ("openrouter", "/v1"),
+    "xai": ("xai", "/v1"),
+    "zai": ("zai-coding", "/v1"),
+}
+_APIS: Mapping[str, tuple[WireName, str]] = {
+    "anthropic-messages": ("anthropic", ""),
+    "google-generative-ai": ("gemini", "/v1beta"),
+    "openai-completions": ("openai_chat", "/v1"),
+    "openai-responses": ("openai_responses", "/v1"),
+}
+
+
+def start(argv: Sequence[str], place: Place) -> Launch:
+    home = Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
+    own = part(place.json(home / "models.json"), "providers")
+    bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in _BUILT_IN.items()}
+    named: dict[str, tuple[WireName, str]] = {}
+    for provider, said in own.items():
+        url = address_of(part(own, provider).get("baseUrl"))
+        if not url:
+            continue
+        api, version = _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
+        if provider in _BUILT_IN and "api" not in said:
+            version = _BUILT_IN[provider][1]
+        name = f"pi-{provider}" if provider.isascii() and provider.replace("-", "").isalnum() else f"pi-{len(named)}"
+        named[name] = (api, url)
+        bases[provider] = _base(place, f"/u/{name}", version)
+    env = {**place.env, _VARIABLE: json.dumps(bases)}
+    return Launch((argv[0], "-e", f"{FILES}/{_FILE}", *argv[1:]), env, {}, named, {_FILE: _EXTENSION})
+
+
+def _base(place: Place, upstream: str, version: str) -> str:
+    return place.address + ("" if place.flagged else upstream) + version

@@ -1,0 +1,85 @@
+"""Several processes on one port: each serves whole requests, and one that ends by itself is started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from sightline.cli.verb import refused, say
+from sightline.model.refusal import Refusal
+
+_QUICK = 2.0  # seconds: a worker that lives no longer will not live the next time either
+_PATIENCE = 8.0  # seconds for a worker to end its requests
+_FAILED = 1
+Serve = Callable[[Callable[[], None]], int]
+
+
+def side_by_side(number: int, serve: Serve, ready: Callable[[], None]) -> int:
+    """`serve` in so many processes, until this one is told to stop; `ready` is said once, by the first that listens."""
+    if not hasattr(os, "fork"):
+        return refused(Refusal("unsupported_type", "this system has no --workers", "leave it out"))
+    signal.signal(signal.SIGTERM, _stop)
+    children: dict[int, float] = {}
+    try:
+        _start(children, serve, ready)
+        for _ in range(number - 1):
+            _start(children, serve, _quietly)
+        while True:
+            child, status = os.wait()
+            lived = time.monotonic() - children.pop(child)
+            if lived < _QUICK:
+                return os.waitstatus_to_exitcode(status) or _FAILED
+            say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
+            _start(children, serve, _quietly)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        _ended(list(children))
+
+
+def _start(children: dict[int, float], serve: Serve, ready: Callable[[], None]) -> None:
+    """One more child; a signal waits until it is noted, or nobody would end it."""
+    stops = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)
+    child = os.fork()
+    if child:
+        children[child] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
+        return
+    try:  # a process of its own: it never returns to what its parent was doing
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
+        code = serve(ready)
+    except KeyboardInterrupt:
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else _FAILED
+    except BaseException:  # noqa: BLE001, told, and then the process ends
+        sys.excepthook(*sys.exc_info())
+        code = _FAILED
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _ended(children: list[int]) -> None:
+    """All of them, also one that was told so early that it did not listen yet."""
+    for child in children:
+        os.kill(child, signal.SIGTERM)
+    deadline = time.monotonic() + _PATIENCE
+    for child in children:
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.02)
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + signum)
+
+
+def _quietly() -> None:
+    """The first one has said it."""

@@ -1,0 +1,60 @@
+"""`/vision-proxy …` typed into a conversation: answered here in the wire's own shape, and never seen by the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sightline.commands import is_command
+from sightline.engine import Reading
+from sightline.model.edit import Rebuild
+from sightline.model.scene import Json
+from sightline.model.upstream import Visitor
+from sightline.surfaces.proxy.routes import Route
+from sightline.wire.jsontext import Document
+from sightline.wire.saying import Saying, said
+from sightline.wire.shape import items
+from sightline.wire.typed import earlier, newest
+
+Answer = Callable[[str, Visitor, str, Sequence[str]], str]
+"""What a command answers: its text, who typed it, the model that they talk to, the images of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    answer: Answer
+
+    def typed(self, reading: Reading, way: Route) -> str | None:
+        """The command that a request is, if it is one."""
+        return None if way.endpoint.counts else newest(_messages(reading, way), is_command)
+
+    async def answered(
+        self, text: str, reading: Reading, way: Route, visitor: Visitor, images: Sequence[str]
+    ) -> tuple[bytes, bytes]:
+        """Its answer: a content type and a body."""
+        assert way.wire is not None
+        model = reading.scene.model
+        words = await asyncio.to_thread(self.answer, text, visitor, model, images)
+        return said(way.wire.name, Saying(words, model), stream=reading.scene.stream, listed=is_listed(way))
+
+
+def is_listed(way: Route) -> bool:
+    """Is a stream asked for as one JSON list? Gemini streams so unless it is told otherwise."""
+    return way.api == "gemini" and "alt=sse" not in way.url
+
+
+def without_commands(reading: Reading, way: Route) -> bytes | None:
+    """The body without earlier commands and their answers; None: there are none."""
+    messages = _messages(reading, way)
+    cut = earlier(messages, is_command)
+    if not cut or newest(messages, is_command) or not isinstance(reading.texts, Document):
+        return None
+    assert way.wire is not None
+    kept = tuple(number for number in range(len(messages)) if number not in cut)
+    return b"".join(reading.texts.splice([Rebuild((way.wire.items,), kept)]))
+
+
+def _messages(reading: Reading, way: Route) -> list[Json]:
+    assert way.wire is not None
+    return items(reading.tree, way.wire.items)

@@ -1,0 +1,209 @@
+"""Each agent is started in the least intrusive way: login, model and provider of the user stay, no file is touched."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.cli.launch import FILES, Launch, Place, launch
+from sightline.cli.launch.started import merged, parsed
+from sightline.model.refusal import Refusal
+from tests.cli.test_launch import FOLDER, HERE, HOME, started
+from tests.requirements import requirement
+
+KEYED: dict[str, object] = {"/home/me/.codex/auth.json": {"OPENAI_API_KEY": "sk-theirs"}}
+CHATGPT: dict[str, object] = {"/home/me/.codex/auth.json": {"OPENAI_API_KEY": None, "tokens": {"access_token": "jwt"}}}
+
+
+def launched(*argv: str, env: dict[str, str] | None = None, files: dict[str, object] | None = None) -> Launch:
+    found = started(*argv, env=env, files=files)
+    assert isinstance(found, Launch), found
+    return found
+
+
+def table(base: str) -> str:
+    said = f'{{name="Sightline",base_url="{base}",wire_api="responses",requires_openai_auth=true}}'
+    return f"model_providers.sightline={said}"
+
+
+@requirement("run.codex")
+def test_codex_keeps_its_key_behind_a_provider_of_our_own() -> None:
+    found = launched("codex", "exec", "hi", files=KEYED)
+    assert found.argv == ("codex", "-c", "model_provider=sightline", "-c", table(f"{HERE}/v1"), "exec", "hi")
+    assert found.formerly == {}
+
+
+@requirement("run.codex")
+def test_codex_with_a_chatgpt_login_goes_on_to_chatgpt() -> None:
+    found = launched("codex", files=CHATGPT)
+    assert found.argv[-1] == table(HERE)
+    assert set(found.formerly.values()) == {"https://chatgpt.com/backend-api/codex"}
+
+
+@requirement("run.codex")
+@pytest.mark.parametrize(
+    ("words", "config"),
+    [
+        ([], 'model_provider = "deep"'),
+        (["-c", "model_provider=deep"], ""),
+        (["--config=model_provider='deep'"], 'model_provider = "openai"'),
+        (["-p", "work"], 'model_provider = "openai"\n[profiles.work]\nmodel_provider = "deep"'),
+    ],
+)
+def test_a_provider_of_the_users_own_keeps_everything_but_its_address(words: list[str], config: str) -> None:
+    theirs = f'{config}\n[model_providers.deep]\nbase_url = "https://deep.example.com/v1"\nenv_key = "DEEP_KEY"\n'
+    found = launched("codex", *words, files={"/home/me/.codex/config.toml": theirs})
+    assert found.argv == ("codex", "-c", f'model_providers.deep.base_url="{HERE}/v1"', *words)
+    assert set(found.formerly.values()) == {"https://deep.example.com/v1"}
+
+
+def of_qwen(found: Launch) -> dict[str, Any]:
+    assert found.env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == f"{FILES}/qwen-settings.json"
+    loaded: dict[str, Any] = json.loads(found.files["qwen-settings.json"])
+    return loaded
+
+
+@requirement("run.qwen")
+def test_qwen_is_pointed_by_variables_and_its_model_is_declared_as_seeing() -> None:
+    found = launched("qwen", "-p", "hi", env={"OPENAI_BASE_URL": "https://q.example.com/v1"})
+    assert (found.argv, found.env["OPENAI_BASE_URL"]) == (("qwen", "-p", "hi"), f"{HERE}/v1")
+    assert found.formerly == {"openai_chat": "https://q.example.com/v1"}
+    assert of_qwen(found) == {"model": {"generationConfig": {"modalities": {"image": True}}}}
+
+
+@requirement("run.qwen")
+def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None:
+    one = {"id": "a", "baseUrl": "https://one.example.com/v1", "envKey": "A", "generationConfig": {"temperature": 0}}
+    two = {"id": "b", "baseUrl": "https://two.example.com/v1", "envKey": "B"}
+    mine = '{"modelProviders": {"openai": ' + json.dumps([one, two, one]) + ",}, // theirs\n}"
+    found = launched("qwen", files={"/home/me/.qwen/settings.json": mine})
+    seeing = {"modalities": {"image": True}}
+    assert of_qwen(found)["modelProviders"]["openai"] == [
+        {**one, "baseUrl": f"{HERE}/u/qwen-1/v1", "generationConfig": {"temperature": 0, **seeing}},
+        {**two, "baseUrl": f"{HERE}/u/qwen-2/v1", "generationConfig": seeing},
+        {**one, "baseUrl": f"{HERE}/u/qwen-1/v1", "generationConfig": {"temperature": 0, **seeing}},
+    ]
+    assert found.named == {
+        "qwen-1": ("openai_chat", "https://one.example.com/v1"),
+        "qwen-2": ("openai_chat", "https://two.example.com/v1"),
+    }
+
+
+@requirement("run.qwen")
+def test_system_settings_that_are_there_already_stay() -> None:
+    env = {"QWEN_CODE_SYSTEM_SETTINGS_PATH": "/etc/qwen.json"}
+    found = launched("qwen", env=env, files={"/etc/qwen.json": {"telemetry": {"enabled": False}}})
+    assert of_qwen(found)["telemetry"] == {"enabled": False}
+
+
+@requirement("run.pi")
+def test_pi_gets_an_extension_for_this_run_and_every_provider_its_own_upstream() -> None:
+    own = {
+        "providers": {
+            "zai": {"baseUrl": "https://z.example.com/v4"},
+            "lab": {"api": "anthropic-messages", "baseUrl": "http://127.0.0.1:9"},
+        }
+    }
+    found = launched("pi", "-p", "hi", files={"/home/me/.pi/agent/models.json": own})
+    assert found.argv == ("pi", "-e", f"{FILES}/sightline.ts", "-p", "hi")
+    assert "registerProvider" in found.files["sightline.ts"]
+    bases = json.loads(found.env["SIGHTLINE_PI_PROVIDERS"])
+    assert (bases["anthropic"], bases["openai"]) == (f"{HERE}/u/anthropic", f"{HERE}/u/openai/v1")
+    assert (bases["zai"], bases["lab"]) == (f"{HERE}/u/pi-zai/v1", f"{HERE}/u/pi-lab")
+    assert found.named == {
+        "pi-zai": ("openai_chat", "https://z.example.com/v4"),
+        "pi-lab": ("anthropic", "http://127.0.0.1:9"),
+    }
+
+
+@requirement("run.opencode")
+def test_opencode_keeps_its_files_and_its_model_is_declared_as_seeing() -> None:
+    lab = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "https://lab.example.com/v1"}}
+    own = '{"model": "lab/m1", /* mine */ "provider": {"lab": ' + json.dumps(lab) + "}}"
+    found = launched("opencode", "run", files={"/home/me/.config/opencode/opencode.json": own})
+    content = json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["provider"]
+    assert content["lab"]["options"] == {"baseURL": f"{HERE}/u/opencode-1/v1"}
+    assert content["lab"]["models"]["m1"]["modalities"]["input"] == ["text", "image"]
+    assert content["deepseek"] == {"options": {"baseURL": f"{HERE}/u/deepseek/v1"}}
+    assert found.named == {"opencode-1": ("openai_chat", "https://lab.example.com/v1")}
+
+
+@requirement("run.opencode")
+def test_what_the_user_gives_opencode_by_the_same_variable_stays() -> None:
+    found = launched("opencode", env={"OPENCODE_CONFIG_CONTENT": '{"theme": "dark"}'})
+    assert json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["theme"] == "dark"
+    assert isinstance(started("opencode", env={"OPENCODE_CONFIG_CONTENT": "{"}), Refusal)
+
+
+@requirement("run.gemini")
+def test_gemini_keeps_a_login_that_is_saved_and_gets_one_for_the_run_where_none_is() -> None:
+    saved = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    files: dict[str, object] = {
+        "/home/me/.gemini/settings.json": saved,
+        "/home/me/.gemini/.env": "GOOGLE_GEMINI_BASE_URL='https://g.example.com'\n",
+    }
+    found = launched("gemini", "-p", "hi", files=files)
+    assert (found.env["GOOGLE_GEMINI_BASE_URL"], found.files) == (HERE, {})
+    assert found.formerly == {"gemini": "https://g.example.com"}
+    without = launched("gemini", env={"GEMINI_API_KEY": "k"})
+    assert without.env["GEMINI_CLI_HOME"] == FILES
+    assert json.loads(without.files[".gemini/settings.json"]) == saved
+
+
+@requirement("run.copilot")
+def test_copilot_is_pointed_only_with_a_provider_of_the_users_own() -> None:
+    env = {"COPILOT_PROVIDER_BASE_URL": "https://c.example.com", "COPILOT_PROVIDER_TYPE": "anthropic"}
+    found = launched("copilot", env=env)
+    assert (found.env["COPILOT_PROVIDER_BASE_URL"], found.formerly) == (HERE, {"anthropic": "https://c.example.com"})
+    refusal = started("copilot")
+    assert isinstance(refusal, Refusal)
+    assert "COPILOT_PROVIDER_BASE_URL" in refusal.remedy
+
+
+@requirement("run.cline")
+def test_cline_works_on_a_copy_of_its_settings() -> None:
+    own = {
+        "lastUsedProvider": "openai-compatible",
+        "providers": {"openai-compatible": {"settings": {"apiKey": "k", "baseUrl": "https://l.example.com/v1"}}},
+    }
+    found = launched("cline", "do it", files={"/home/me/.cline/data/settings/providers.json": own})
+    assert found.argv == ("cline", "--data-dir", FILES, "do it")
+    copied = json.loads(found.files["settings/providers.json"])
+    assert copied["providers"]["openai-compatible"]["settings"] == {"apiKey": "k", "baseUrl": f"{HERE}/v1"}
+    assert found.formerly == {"openai_chat": "https://l.example.com/v1"}
+    assert isinstance(started("cline", "do it"), Refusal)
+
+
+@requirement("run.flagged")
+@pytest.mark.parametrize("name", ["codex", "qwen", "pi", "opencode", "gemini", "copilot", "claude"])
+def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name: str) -> None:
+    entry = {"id": "a", "baseUrl": "https://one.example.com/v1"}
+    files = {"/home/me/.qwen/settings.json": json.dumps({"modelProviders": {"openai": [entry]}})}
+    held = {FOLDER / path: text for path, text in files.items()}
+    found = launch([name], Place(HOME, HERE, FOLDER, held.get, flagged=True))
+    assert isinstance(found, Launch)
+    assert f"{HERE}/u/" not in json.dumps([found.argv, dict(found.env), dict(found.files)])
+
+
+@given(st.dictionaries(st.text(), st.one_of(st.none(), st.booleans(), st.text(), st.lists(st.integers()))))
+def test_json_without_comments_is_read_as_it_is(tree: dict[str, Any]) -> None:
+    assert parsed(json.dumps(tree)) == tree
+    assert merged(tree, {}) == merged({}, tree) == tree
+
+
+@given(st.text())
+def test_any_text_is_read_or_is_none(text: str) -> None:
+    found = parsed(text)
+    assert found is None or isinstance(found, dict)
+
+
+@pytest.mark.parametrize("name", ["codex", "qwen", "pi", "opencode", "gemini"])
+def test_files_of_an_agent_that_make_no_sense_are_passed_over(name: str) -> None:
+    nonsense = ["{", "[1]", '{"modelProviders": [], "providers": 5, "provider": [], "env": 3, "security": 1}']
+    for text in nonsense:
+        found = launch([name], Place(HOME, HERE, FOLDER, lambda path, text=text: text))  # type: ignore[misc]
+        assert isinstance(found, Launch)

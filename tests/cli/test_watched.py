@@ -1,0 +1,170 @@
+"""What `serve` says of requests: a word about clients that leave images out, and logs for machines."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.cli import logs
+from sightline.cli.agents import AGENTS, omits
+from tests.cli.command import ALONE, sightline
+from tests.cli.test_serve import get, serving
+from tests.golden.captures import captures
+from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw import exchange
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
+
+PICTURE = paint_quadrants(some_colours(78))
+WORDS = "What does the aardvark hold?"
+CODEX = next(capture for capture in captures() if capture.name == "codex/read.textonly-2")
+
+
+def ended(process: subprocess.Popen[str]) -> list[str]:
+    """What it has said on stderr, to its end."""
+    process.send_signal(signal.SIGTERM)
+    return process.communicate(timeout=60)[1].splitlines()
+
+
+@requirement("omitted.noticed")
+def test_it_is_said_once_for_a_client_and_a_model_and_doctor_says_it_too() -> None:
+    other = json.dumps({**CODEX.body, "model": "another"}).encode()
+    with Provider() as provider, serving("--upstream", provider.url) as (process, address):
+        for body in (CODEX.raw, CODEX.raw, other, CODEX.raw):
+            assert exchange(address, CODEX.path, body).status == 200
+        said = ended(process)
+    assert said == [f"sightline: {omits('codex', model)}" for model in (CODEX.body["model"], "another")]
+    assert all("`sightline setup codex`" in line for line in said)
+    doctor = sightline("doctor", env=ALONE).out
+    assert f"left out\n  {omits('codex', 'another')} (last seen 20" in doctor
+    assert sightline("doctor", "--json", env=ALONE).json["record"]["omissions"][0]["client"] == "codex"
+
+
+def test_what_is_said_names_agents_that_can_be_set_up() -> None:
+    for name in ("codex", "qwen", "pi", "opencode"):
+        assert AGENTS[name].title in omits(name, "m")
+
+
+def lines(said: list[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in said]
+
+
+@requirement("serve.log")
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_each_request_is_one_json_object_a_line(how: str) -> None:
+    words, env = (("--log", "json", "-v"), {}) if how == "flag" else ((), {"SIGHTLINE_LOG": "json"})
+    with deepseek() as blind, serving("--upstream", f"deepseek={blind.url}", *words, **env) as (process, address):
+        ask_chat(f"{address}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE, words=WORDS))
+        ask_messages(f"{address}/u/deepseek", "deepseek-flash", pasted_message(PICTURE, words=WORDS), stream=True)
+        assert get(address, "/u/deepseek/v1/models")[0] == 200
+        assert get(address, "/u/nobody/v1/models")[0] == 400
+        assert exchange(address, "/v1/messages", b"{}", headers=[("origin", "https://evil.example")]).status == 400
+        said = lines(ended(process))
+    assert all(one["time"].endswith("Z") and one["ms"] >= 0 for one in said)
+    shown = [{name: value for name, value in one.items() if name not in ("time", "ms")} for one in said]
+    routed = {"upstream": "deepseek", "notes": []}
+    refused = {"wire": "other", "upstream": "", "model": "", "status": 400, "fates": {}, "notes": []}
+    assert shown == [
+        {**routed, "wire": "openai_chat", "model": "deepseek-v4-pro", "status": 200, "fates": {"told": 1}},
+        {**routed, "wire": "anthropic", "model": "deepseek-flash", "status": 200, "fates": {"shown": 1}},
+        {**routed, "wire": "other", "model": "", "status": 200, "fates": {}},
+        refused,
+        refused,
+    ]
+
+
+@requirement("serve.log")
+def test_no_image_no_text_and_no_key_is_in_the_log() -> None:
+    talk = pasted_chat(PICTURE, words=WORDS)
+    command = {"role": "user", "content": "/vision-proxy describe sha256:0000000000000000 --question armadillo"}
+    with Provider((("*", "ollama"),)) as blind, serving("--upstream", blind.url, "--log", "json") as (process, address):
+        ask_chat(address, "m", talk)
+        ask_chat(address, "m", [command])
+        exchange(address, f"/v1beta/models/m:generateContent?key={KEY}", b'{"contents":"pangolin')
+        exchange(address, f"/v1/pangolin?key={KEY}", WORDS.encode(), headers=[("x-api-key", KEY)])
+        said = ended(process)
+    assert len(said) == 4
+    assert lines(said)[0]["notes"][0].startswith("sent again after the upstream said 400")
+    whole = "\n".join(said)
+    for secret in (KEY, "aardvark", "armadillo", "pangolin", b64encode(PICTURE).decode()[40:80]):
+        assert secret not in whole
+
+
+@requirement("serve.log")
+def test_what_else_is_said_is_json_as_well() -> None:
+    odd = {"SIGHTLINE_MODE": "sometimes", "SIGHTLINE_LOG": "json"}
+    with Provider() as provider, serving("--upstream", provider.url, **odd) as (process, address):
+        exchange(address, CODEX.path, CODEX.raw)
+        said = lines(ended(process))
+    assert said[0]["level"] == said[1]["level"] == "warning"
+    assert said[0]["message"].startswith("mode (environment SIGHTLINE_MODE)")
+    assert said[1]["message"] == omits("codex", CODEX.body["model"])
+    assert said[2]["status"] == 200
+
+
+@requirement("serve.log")
+def test_of_a_fault_its_kind_and_place_are_logged_and_none_of_its_words() -> None:
+    try:
+        raise ValueError(f"cannot read {KEY}")
+    except ValueError as fault:
+        trouble = (ValueError, fault, fault.__traceback__)
+    for logger, message in (("sightline", "a request could not be read"), ("asyncio", f"odd: {KEY}")):
+        record = logging.LogRecord(logger, logging.ERROR, __file__, 1, message, (), trouble)
+        text = logs._Lines().format(record)
+        assert KEY not in text
+        said = json.loads(text)
+        assert (said["level"], said["fault"]) == ("error", "ValueError")
+        assert said["at"][0].startswith("test_watched.py:")
+        assert (said["message"] == message) == (logger == "sightline")
+
+
+def test_a_log_of_another_kind_is_wrong_usage() -> None:
+    assert sightline("serve", "--log", "xml").code == 2
+
+
+@requirement("record.decisions")
+def test_usage_shows_the_last_receipts() -> None:
+    assert sightline("usage", "--receipts").out == "no request with images has passed yet\n"
+    body = json.dumps({"model": "m", "messages": pasted_chat(PICTURE)}).encode()
+    with Provider() as provider, serving("--upstream", provider.url) as (process, address):
+        for session in ("one", "two", "three"):
+            exchange(address, "/v1/chat/completions", body, headers=[("session-id", session)])
+        ended(process)
+    shown = sightline("usage", "--receipts", "2").out.splitlines()
+    assert len(shown) == 2
+    assert "1 shown as sent [session-id three]" in shown[0]
+    found = sightline("usage", "--receipts", "--json").json["receipts"]
+    assert [each["labels"]["session-id"] for each in found] == ["three", "two", "one"]
+    assert found[0]["sights"][0]["fate"] == "shown"
+    assert (found[0]["model"], found[0]["wire"]) == ("m", "openai_chat")
+    for wrong in ("0", "-1", "x"):
+        assert sightline("usage", f"--receipts={wrong}").code == 2
+
+
+_AGENT = """
+import os, pathlib, sys
+from urllib.request import Request, urlopen
+body = pathlib.Path(sys.argv[1]).read_bytes()
+for _ in range(2):
+    with urlopen(Request(os.environ["OPENAI_BASE_URL"] + "/responses", body)) as answer:
+        answer.read()
+"""
+
+
+@requirement("omitted.noticed")
+def test_beside_an_agent_it_is_said_once_as_well(tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_bytes(CODEX.raw)
+    (tmp_path / "agent.py").write_text(_AGENT)
+    with Provider() as provider:
+        agent = ("python3", str(tmp_path / "agent.py"), str(tmp_path / "body.json"))
+        run = sightline("run", "--upstream", provider.url, "--", *agent, env=ALONE)
+    assert run.code == 0, run.err
+    assert run.err.splitlines().count(f"sightline: {omits('codex', CODEX.body['model'])}") == 1

@@ -1,0 +1,154 @@
+"""Every agent, headless, in front of a provider that answers only from the pixels it was sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.agents import AGENTS, Agent, at_home, pointed, through
+from tests.e2e.conftest import Play
+from tests.e2e.drive import Outcome, Request
+from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.pictures import paint_quadrants, some_colours
+
+COLOURS = some_colours(seed=11)
+SHOWN = describe_quadrants(COLOURS)
+WORDS = "name its four quadrants"
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "project" / "shapes.png"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(paint_quadrants(COLOURS))
+    return path
+
+
+@pytest.fixture(params=AGENTS)
+def agent(request: pytest.FixtureRequest) -> Agent:
+    return AGENTS[request.param]
+
+
+def answer_of(outcome: Outcome) -> str:
+    end = outcome.last
+    assert end.code == 0, f"{end.stdout}\n{end.stderr}\n{outcome.requests}"
+    return end.stdout
+
+
+def shown(outcome: Outcome, model: str) -> list[Request]:
+    return [one for one in outcome.requests if one.model == model and one.pictures]
+
+
+@requirement("e2e.read.seeing")
+def test_the_agents_own_tool_reads_a_picture_for_a_seeing_model(
+    agent: Agent, play: Play, picture: Path, home: Path
+) -> None:
+    outcome = play(
+        through(agent.ask(agent.seeing, f"Read {picture} and {WORDS}")),
+        provider="seeing",
+        script=[[agent.reads(str(picture))]],
+        files=at_home(agent, home),
+        environment=dict(agent.environment),
+    )
+    assert SHOWN in answer_of(outcome)
+    assert shown(outcome, agent.seeing)
+
+
+@requirement("e2e.read.blind")
+def test_a_blind_model_is_told_what_the_agents_own_tool_has_read(
+    agent: Agent, play: Play, picture: Path, home: Path
+) -> None:
+    outcome = play(
+        through(agent.ask(agent.blind, f"Read {picture} and {WORDS}")),
+        provider="blind",
+        script=[[agent.reads(str(picture))]],
+        files=at_home(agent, home, preset="deepseek"),
+        environment=dict(agent.environment),
+    )
+    said = answer_of(outcome)
+    assert "I was told" in said
+    assert SHOWN in said
+    assert not shown(outcome, agent.blind)
+
+
+@requirement("e2e.attach.seeing", "e2e.attach.blind")
+@pytest.mark.parametrize("provider", ["seeing", "blind"])
+def test_a_picture_that_the_user_attaches(agent: Agent, play: Play, picture: Path, home: Path, provider: str) -> None:
+    model = agent.seeing if provider == "seeing" else agent.blind
+    outcome = play(
+        through(agent.attach(model, WORDS, str(picture))),
+        provider=provider,
+        files=at_home(agent, home, **({"preset": "deepseek"} if provider == "blind" else {})),
+        environment=dict(agent.environment),
+    )
+    assert SHOWN in answer_of(outcome)
+    assert bool(shown(outcome, model)) is (provider == "seeing")
+
+
+@requirement("e2e.prefix")
+def test_over_three_turns_each_request_extends_the_last_one(
+    agent: Agent, play: Play, picture: Path, home: Path
+) -> None:
+    outcome = play(
+        through(agent.ask(agent.blind, f"Read {picture} and {WORDS}")),
+        through(agent.go_on(agent.blind, "And the first one?")),
+        through(agent.go_on(agent.blind, "And the last one?")),
+        provider="blind",
+        script=[[agent.reads(str(picture))]],
+        files=at_home(agent, home, preset="deepseek"),
+        environment=dict(agent.environment),
+    )
+    assert SHOWN in answer_of(outcome)
+    told = [conversation(one) for one in outcome.requests if "vision_proxy_description" in one.body]
+    assert len(told) >= 3
+    assert all(each[: len(told[0])] == told[0] for each in told), "what was said at a place is said there again"
+    assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"
+
+
+def conversation(request: Request) -> list[str]:
+    """What was said from the model's first words on: an agent's own preface changes from one start to the next."""
+    body = json.loads(request.body)
+    said = [_plain(each) for each in body.get("messages") or body.get("input")]
+    first = next(n for n, each in enumerate(said) if each.get("role") == "assistant" or each.get("type") in _CALLS)
+    return [json.dumps(each) for each in said[first:] if each.get("role") not in ("system", "developer")]
+
+
+_CALLS = ("function_call", "reasoning")
+
+
+def _plain(value: Any) -> Any:
+    """Without the marks of the prompt cache, which move; one text in a list is that text."""
+    match value:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+        case dict():
+            return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
+        case list():
+            return [_plain(inner) for inner in value]
+        case _:
+            return value
+
+
+@requirement("e2e.heals")
+def test_a_history_that_the_provider_refuses_heals_behind_sightline(
+    agent: Agent, play: Play, picture: Path, home: Path
+) -> None:
+    """Without Sightline every turn fails from the picture on; with it the same conversation goes on."""
+    environment = {**agent.environment, **agent.direct, "CLAUDE_CODE_MAX_RETRIES": "0"}
+    outcome = play(
+        pointed(agent, agent.ask(agent.blind, f"Read {picture} and {WORDS}")),
+        pointed(agent, agent.go_on(agent.blind, "Go on")),
+        through(agent.go_on(agent.blind, f"Now {WORDS}")),
+        provider="blind",
+        script=[[agent.reads(str(picture))]],
+        files=at_home(agent, home, preset="deepseek"),
+        environment=environment,
+    )
+    first, second, _ = outcome.ends
+    assert not any(SHOWN in each.stdout for each in (first, second))
+    assert sum(one.status == 400 for one in outcome.requests) > 1
+    assert SHOWN in answer_of(outcome)

@@ -1,0 +1,123 @@
+"""`/vision-proxy` typed into a conversation: answered by the proxy, unseen by the model, now and ever after."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.proxy.asking import WIRES, ask_chat, pasted_chat, pasted_message
+from tests.proxy.raw import exchange
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
+
+COLOURS = some_colours(31)
+PICTURE = paint_quadrants(COLOURS)
+SHA = sha256(PICTURE).hexdigest()
+SHOWN = describe_quadrants(COLOURS)
+EVERY_WAY = pytest.mark.parametrize(("wire", "stream"), [(wire, stream) for wire in WIRES for stream in (False, True)])
+
+
+def typed(words: str) -> dict[str, Any]:
+    return {"role": "user", "content": words}
+
+
+@EVERY_WAY
+@requirement("command.recognised", "command.proxy_verbs")
+def test_a_command_is_answered_here_and_the_upstream_is_not_called(tmp_path: Path, wire: str, stream: bool) -> None:
+    ask = WIRES[wire][0]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        said = ask(proxy.url, "m", [typed("/vision-proxy status")], stream=stream)
+        assert said.startswith("/vision-proxy looks: found by itself")
+        assert "mode: fallback" in said
+        for words in ("/vision-proxy mode always", "/vision-proxy consent yes openai", "/vision-proxy model a/b"):
+            answer = ask(proxy.url, "m", [typed(words)], stream=stream)
+            assert f"sightline vision-proxy {words.removeprefix('/vision-proxy ')}" in answer
+        assert "there is no command" in ask(proxy.url, "m", [typed("/vision-proxy nonsense")], stream=stream)
+        assert not provider.exchanges
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1beta/models/m:generateContent"])
+@requirement("command.recognised")
+def test_the_other_wires_answer_in_their_own_shape(tmp_path: Path, path: str) -> None:
+    words = "/vision-proxy status"
+    body: dict[str, Any] = {"model": "m", "input": words}
+    if "input" in body and "beta" in path:
+        body = {"contents": [{"role": "user", "parts": [{"text": words}]}]}
+    else:
+        body["input"] = [{"role": "user", "content": [{"type": "input_text", "text": words}]}]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        answer = json.loads(exchange(proxy.url, path, json.dumps(body).encode()).body)
+        assert not provider.exchanges
+    said = answer["candidates"][0]["content"]["parts"] if "candidates" in answer else answer["output"][0]["content"]
+    assert said[0]["text"].startswith("/vision-proxy looks: ")
+
+
+@requirement("command.proxy_verbs")
+def test_an_image_of_the_conversation_is_listed_and_asked_about_by_its_sha256(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        url, model = f"{proxy.url}/u/deepseek", "deepseek-v4-pro"
+        talk = pasted_chat(PICTURE)
+        talk.append({"role": "assistant", "content": ask_chat(url, model, talk)})
+        listed = ask_chat(url, model, [*talk, typed("/vision-proxy list")])
+        assert listed == f"/vision-proxy sha256:{SHA}"
+        asked = f'/vision-proxy describe sha256:{SHA[:16]} --question "Which colours?"'
+        said = ask_chat(url, model, [*talk, typed(asked)])
+        assert SHOWN in said
+        assert "deepseek/deepseek-flash" in said, "the provider that the client itself asks has looked"
+        assert len(provider.asked(model)) == 1
+
+
+@requirement("command.proxy_verbs", "record.reach")
+def test_a_command_reaches_no_file_of_this_machine_and_no_image_of_another_key(tmp_path: Path) -> None:
+    file = tmp_path / "secret.png"
+    file.write_bytes(PICTURE)
+    with deepseek() as provider, sightline(tmp_path / "home", f"deepseek={provider.url}") as proxy:
+        url, model = f"{proxy.url}/u/deepseek", "deepseek-v4-pro"
+        ask_chat(url, model, pasted_chat(PICTURE), key="sk-one")
+        looks = len(provider.asked("deepseek-flash"))
+        for reference in (str(file), f"sha256:{SHA}"):
+            said = ask_chat(url, model, [typed(f"/vision-proxy describe {reference}")], key="sk-two")
+            assert SHOWN not in said
+        assert len(provider.asked("deepseek-flash")) == looks
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@requirement("command.cut")
+def test_a_command_and_its_answer_are_cut_from_every_later_request(tmp_path: Path, packed: bool) -> None:
+    command = [typed("/vision-proxy status"), {"role": "assistant", "content": "/vision-proxy looks: …"}]
+    after = typed("What is it?")
+    kept = [*pasted_message(PICTURE), after]
+    whole = {"model": "m", "max_tokens": 9, "messages": [*command, kept[0], *command, after]}
+    off = {"SIGHTLINE_REFERENCES": "off"}
+    with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}", env=off) as proxy:
+        body = json.dumps(whole).encode()
+        headers = [("content-encoding", "gzip")] if packed else []
+        sent = gzip.compress(body) if packed else body
+        assert exchange(proxy.url, "/v1/messages", sent, headers=headers).status == 200
+        heard = provider.exchanges[0]
+    assert json.loads(heard.body) == {**whole, "messages": kept}
+    assert all(json.dumps(each).encode() in heard.body for each in kept), "what stays, stays to the letter"
+    assert heard.header("content-encoding") == []
+
+
+@requirement("command.cut")
+def test_without_any_command_the_same_bytes_go_out(tmp_path: Path) -> None:
+    body = b'{"model":"m" ,"max_tokens":9,"messages":[{"role":"user","content":"say /vision-proxy status"}]}'
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert exchange(proxy.url, "/v1/messages", body).status == 200
+        assert provider.exchanges[0].body == body
+
+
+def test_counting_a_command_is_counting(tmp_path: Path) -> None:
+    body = json.dumps({"model": "m", "messages": [typed("/vision-proxy status")]}).encode()
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert b"input_tokens" in exchange(proxy.url, "/v1/messages/count_tokens", body).body
+        assert len(provider.exchanges) == 1

@@ -1,0 +1,62 @@
+"""What the proxy counts, as Prometheus reads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
+from tests.proxy.raw import exchange
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider, deepseek
+
+PICTURE = paint_quadrants(some_colours(5))
+_LINE = re.compile(r'(#.*|[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? \d+)')
+
+
+def counted(url: str) -> str:
+    answer = exchange(url, "/sightline/metrics", method="GET")
+    assert dict(answer.headers)["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    text = answer.body.decode()
+    assert all(_LINE.fullmatch(line) for line in text.splitlines()), text
+    return text
+
+
+@requirement("route.metrics")
+def test_requests_sights_and_repairs_are_counted_and_nothing_of_theirs_is_told(tmp_path: Path) -> None:
+    with deepseek() as blind, sightline(tmp_path, f"deepseek={blind.url}") as proxy:
+        assert "sightline_requests_under_way 0" in counted(proxy.url)
+        ask_chat(f"{proxy.url}/u/deepseek", "deepseek-v4-pro", pasted_chat(PICTURE))
+        exchange(f"{proxy.url}", "/u/deepseek/v1/models", method="GET")
+        said = counted(proxy.url)
+    assert 'sightline_requests_total{wire="openai_chat",upstream="deepseek",status="200"} 1' in said
+    assert 'sightline_requests_total{wire="other",upstream="deepseek",status="200"} 1' in said
+    assert 'sightline_sights_total{fate="told"} 1' in said
+    assert KEY not in said
+
+
+@requirement("route.metrics")
+def test_a_repaired_request_counts_its_sights_once(tmp_path: Path) -> None:
+    with Provider((("*", "ollama"),)) as blind, sightline(tmp_path, blind.url) as proxy:
+        ask_messages(proxy.url, "m", pasted_message(PICTURE))
+        said = counted(proxy.url)
+    assert "sightline_repairs_total{" in said
+    assert len(re.findall(r"sightline_sights_total\{.*\} 1", said)) == 1
+
+
+@requirement("serve.token")
+def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_path: Path) -> None:
+    body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+    with Provider() as provider, sightline(tmp_path, provider.url, token="s3cret") as proxy:
+        for headers in ([], [("x-sightline-token", "wrong")], [("authorization", "Bearer s3cret")]):
+            refused = exchange(proxy.url, "/v1/messages", body, headers=headers)
+            assert (refused.status, b"x-sightline-token" in refused.body) == (400, True)
+        assert exchange(proxy.url, "/sightline/metrics", method="GET").status == 400
+        for given in ("s3cret", "Bearer s3cret"):
+            far = [("x-sightline-token", given), ("host", "proxy.example.com"), ("authorization", "Bearer theirs")]
+            assert exchange(proxy.url, "/v1/messages", body, headers=far).status == 200
+        assert len(provider.exchanges) == 2
+        for one in provider.exchanges:
+            assert (one.header("x-sightline-token"), one.header("authorization")) == ([], ["Bearer theirs"])

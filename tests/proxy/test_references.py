@@ -1,0 +1,96 @@
+"""A pasted image has its reference beside it: by that name it can be asked for, through any door."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.proxy.asking import KEY, image_block, read_message, text
+from tests.proxy.four import WIRES, answered, asked, messages, parts, request, sent, shows
+from tests.proxy.raw import exchange
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider
+
+PICTURE, OTHER = (paint_quadrants(some_colours(seed)) for seed in (81, 82))
+NAME = f"[image sha256:{sha256(PICTURE).hexdigest()}]"
+FOUR = pytest.mark.parametrize("wire", WIRES)
+
+
+@FOUR
+@requirement("refer.pasted", "refer.once")
+def test_a_pasted_image_has_its_reference_before_it_in_every_request(tmp_path: Path, wire: str) -> None:
+    first = [asked(wire, "Name the quadrants.", PICTURE)]
+    later = [*first, *answered(wire, "Red."), asked(wire, "And now?", OTHER)]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert sent(proxy.url, wire, "m", first).status == 200
+        assert sent(proxy.url, wire, "m", later).status == 200
+        one, two = (messages(wire, each.body) for each in provider.exchanges)
+    assert [part.get("text") for part in parts(wire, one[0])] == [NAME, None, "Name the quadrants."]
+    assert two[0] == one[0], "what was sent before is sent again"
+    assert parts(wire, two[-1])[0]["text"] == f"[image sha256:{sha256(OTHER).hexdigest()}]"
+
+
+@requirement("refer.kept")
+def test_what_a_reference_names_is_in_the_record_for_its_own_client(tmp_path: Path) -> None:
+    pasted = asked("anthropic", "Name the quadrants.", PICTURE)
+    typed = {"role": "user", "content": "/vision-proxy list"}
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        before = sent(proxy.url, "anthropic", "m", [pasted, typed])
+        sent(proxy.url, "anthropic", "m", [pasted])
+        after = sent(proxy.url, "anthropic", "m", [pasted, typed])
+        body = json.dumps(request("anthropic", "m", [pasted, typed])).encode()
+        other = exchange(proxy.url, "/v1/messages", body, headers=[("authorization", "Bearer another")])
+        assert len(provider.exchanges) == 1
+    digest = sha256(PICTURE).hexdigest().encode()
+    assert KEY != "another"
+    assert [digest in each.body for each in (before, after, other)] == [False, True, False]
+
+
+@requirement("refer.pasted")
+def test_what_a_tool_brought_gets_none(tmp_path: Path) -> None:
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": read_message(PICTURE)}).encode()
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        assert exchange(proxy.url, "/v1/messages", body).status == 200
+        assert provider.exchanges[0].body == body
+
+
+@FOUR
+@requirement("refer.off", "law.1")
+def test_without_references_the_same_bytes_go_out(tmp_path: Path, wire: str) -> None:
+    said = [asked(wire, "Name the quadrants.", PICTURE)]
+    off = {"SIGHTLINE_REFERENCES": "off"}
+    with Provider() as provider, sightline(tmp_path, provider.url, env=off) as proxy:
+        sent(proxy.url, wire, "m", said)
+        assert provider.exchanges[0].body == json.dumps(request(wire, "m", said)).encode()
+
+
+@FOUR
+@requirement("refer.once")
+def test_two_proxies_in_a_row_name_it_once(tmp_path: Path, wire: str) -> None:
+    said = [asked(wire, "Name the quadrants.", PICTURE), *answered(wire, "Red."), asked(wire, "And?", PICTURE, OTHER)]
+    with (
+        Provider() as provider,
+        sightline(tmp_path / "near", provider.url) as near,
+        sightline(tmp_path / "far", near.url) as far,
+    ):
+        sent(near.url, wire, "m", said)
+        sent(far.url, wire, "m", said)
+        one, two = provider.exchanges
+    assert one.body == two.body
+    assert one.body.count(b"[image sha256:") == 3
+
+
+@requirement("refer.cache")
+def test_a_cache_mark_stays_with_its_image_behind_the_reference(tmp_path: Path) -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    said = [{"role": "user", "content": [text("Look."), {**image_block(PICTURE), **mark}]}]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        sent(proxy.url, "anthropic", "m", said)
+        (content,) = (message["content"] for message in messages("anthropic", provider.exchanges[0].body))
+    assert content == [text("Look."), text(NAME), {**image_block(PICTURE), **mark}]
+    assert shows(provider.exchanges[0].body, PICTURE)

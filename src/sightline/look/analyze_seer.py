@@ -105,7 +105,7 @@ async def lookers(
     one = place if isinstance(place, Refusal) else named(settings, place.found, model, by_tool=by_tool)
     if isinstance(place, Refusal) or isinstance(one, Refusal):
         return [cast("Refusal", one)], None
-    local = local_seer(settings.folder, reading())
+    local = local_seer(settings.data, reading())
     fallen_to = local if not model or one is OURS else None  # whom a call names, it means
     asked = seers(settings, place.found, one, record, place.dialler, fallen_to)
     nobody = Behalf(Visitor(NOBODY, "openai_chat", record.scope_of("")), Profile(NOBODY.name, "openai_chat", ""))

@@ -61,7 +61,7 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
     if isinstance(own, Refusal):  # what the settings name is of no use, and nobody asks for it
         own = None
     http = _dialler(_proxy_variables(settings.environment))
-    reached = registry(settings, known, own, record, http, local_seer(settings.folder, reading()))
+    reached = registry(settings, known, own, record, http, local_seer(settings.data, reading()))
     ours = Chosen(OURS, reached, http, vision=True, pdf=False, video=False)
     if model is None:
         here = await _unnamed(settings, known, ours) if own is None else _instead_of(own, ours)

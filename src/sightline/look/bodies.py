@@ -95,7 +95,7 @@ def _desk(settings: Settings) -> Desk | Refusal:
     record = opened(settings.folder, settings.record)
     dialler = Dialler(proxies(settings.environment))
     at_end(dialler.close)
-    asked = seers(settings, found, named, record, dialler, local_seer(settings.folder, reading()))
+    asked = seers(settings, found, named, record, dialler, local_seer(settings.data, reading()))
     return Desk(settings, found, record, engine(settings, record, _trusted(asked), workers(), found))
 
 

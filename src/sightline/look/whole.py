@@ -76,7 +76,7 @@ def parts(
     record = open_record(settings.folder, kind=settings.record)
     dialler = Dialler(proxies(settings.environment))
     workers, reading = Workers(), readers()
-    local = local_seer(settings.folder, reading)
+    local = local_seer(settings.data, reading)
     asked = seers(settings, found, named, record, dialler, local)
     known = registry(settings, found, named, record, dialler, local)
     references = settings.values["references"] is True

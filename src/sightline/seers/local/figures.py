@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -65,25 +66,29 @@ def _figures(chart: Chart, marks: Sequence[Mark], extreme: int, *, total: bool) 
         marks = [max(marks, key=lambda mark: extreme * mark.value)]
     if total:
         return Said(
-            f"{number(sum(mark.value for mark in marks))}{_unit(chart)}, the sum of {len(marks)} values", _spots(marks)
+            f"{number(sum(mark.value for mark in marks), chart)}{_unit(chart)}, the sum of {len(marks)} values",
+            _spots(marks, chart),
         )
     if len(marks) == 1:
-        return Said(f"{number(marks[0].value)}{_unit(chart)} ({mark_name(marks[0])})", _spots(marks))
-    return Said("\n".join(f"{mark_name(mark)}: {number(mark.value)}" for mark in marks), _spots(marks))
+        return Said(f"{number(marks[0].value, chart)}{_unit(chart)} ({mark_name(marks[0])})", _spots(marks, chart))
+    listed = (f"{mark_name(mark)}: {number(mark.value, chart)}" for mark in marks)
+    return Said("\n".join(listed), _spots(marks, chart))
 
 
-def _spots(marks: Iterable[Mark]) -> tuple[Spot, ...]:
-    return tuple(Spot(f"{mark_name(mark)}: {number(mark.value)}", mark.box) for mark in marks)
+def _spots(marks: Iterable[Mark], chart: Chart) -> tuple[Spot, ...]:
+    return tuple(Spot(f"{mark_name(mark)}: {number(mark.value, chart)}", mark.box) for mark in marks)
 
 
 def mark_name(mark: Mark) -> str:
     return ", ".join(filter(None, (mark.category, mark.series))) or "bar"
 
 
-def number(value: float) -> str:
-    """As short as it is exact to the eye: three places behind the point tell nobody anything."""
-    rounded = round(value, 2 if abs(value) < 10 else 1)
-    return f"{rounded:,.0f}".replace(",", "") if float(rounded).is_integer() else f"{rounded:g}"
+def number(value: float, chart: Chart) -> str:
+    """As exact as it can be seen in its chart: a five-hundredth of the greatest value there, and no more."""
+    greatest = max((abs(mark.value) for mark in chart.marks), default=0.0) or abs(value) or 1.0
+    places = max(-12, min(12, math.ceil(-math.log10(greatest / 500))))
+    rounded = round(value, places)
+    return f"{rounded:.0f}" if rounded.is_integer() else f"{rounded:.{max(places, 0)}f}".rstrip("0").rstrip(".")
 
 
 def _unit(chart: Chart) -> str:

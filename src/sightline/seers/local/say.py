@@ -67,7 +67,7 @@ def _headed(seen: Seen) -> Iterator[str]:
 def _charted(chart: Chart) -> Iterator[str]:
     title = f' "{chart.title}"' if chart.title else ""
     unit = f", in {chart.unit}" if chart.unit else ""
-    values = "; ".join(f"{mark_name(mark)} {number(mark.value)}" for mark in chart.marks)
+    values = "; ".join(f"{mark_name(mark)} {number(mark.value, chart)}" for mark in chart.marks)
     yield f"A {chart.kind} chart{title} at {chart.box}{unit}: {values or 'no value of it could be read'}."
     hues = {mark.series: mark.colour for mark in chart.marks if mark.series}
     if hues:

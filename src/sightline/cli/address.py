@@ -49,6 +49,15 @@ def bind(host: str, number: int, *, guarded: bool = False) -> socket.socket | Re
     return listening
 
 
+def shared(family: int, where: object) -> socket.socket:
+    """One of several sockets on one port: the system deals out who connects to those that listen."""
+    other = socket.socket(family)
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    other.bind(where)  # type: ignore[arg-type] # as the system has told it
+    return other
+
+
 def url_on(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     return url_of(host, port)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from socket import socket
 
 from sightline.cli import logs
 from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
@@ -76,20 +77,20 @@ def run(args: Namespace) -> int:
 
     named, looked_for = compose.reaches(settings, args.root, args.host)
 
-    def serve(ready: Callable[[], None]) -> int:
+    address = url_on(listening)
+
+    def serve(listening: socket, ready: Callable[[], None]) -> int:
         whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
         in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named))
         return 0
 
+    def ready() -> None:
+        print("\n".join(_banner(address)), flush=True)
+
     with listening:
-        address = url_on(listening)
-
-        def ready() -> None:
-            print("\n".join(_banner(address)), flush=True)
-
-        return serve(ready) if args.workers == 1 else side_by_side(args.workers, serve, ready)
+        return serve(listening, ready) if args.workers == 1 else side_by_side(args.workers, listening, serve, ready)
 
 
 def _banner(address: str) -> Iterator[str]:

@@ -7,41 +7,54 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from socket import socket
 from types import FrameType
 
+from sightline.cli.address import shared
 from sightline.cli.verb import refused, say
 from sightline.model.refusal import Refusal
 
 _QUICK = 2.0  # seconds: a worker that lives no longer will not live the next time either
 _PATIENCE = 8.0  # seconds for a worker to end its requests
 _FAILED = 1
-Serve = Callable[[Callable[[], None]], int]
+Serve = Callable[[socket, Callable[[], None]], int]
 
 
-def side_by_side(number: int, serve: Serve, ready: Callable[[], None]) -> int:
-    """`serve` in so many processes, until this one is told to stop; `ready` is said once, by the first that listens."""
+def side_by_side(number: int, listening: socket, serve: Serve, ready: Callable[[], None]) -> int:
+    """`serve` in so many processes, until this one is told to stop; `ready` is said once, by the first that listens.
+
+    Each has a socket of its own on the port of `listening`: out of one that is shared, whoever is first takes all.
+    """
     if not hasattr(os, "fork"):
         return refused(Refusal("unsupported_type", "this system has no --workers", "leave it out"))
     signal.signal(signal.SIGTERM, _stop)
+    where = listening.getsockname()
+    listening.close()  # it was there to see that the port is free
+    with shared(listening.family, where) as kept:
+        return _kept_up(number, kept, serve, ready)
+
+
+def _kept_up(number: int, kept: socket, serve: Serve, ready: Callable[[], None]) -> int:
+    """`kept` only holds the port."""
     children: dict[int, float] = {}
     try:
-        _start(children, serve, ready)
+        _start(children, kept, serve, ready)
         for _ in range(number - 1):
-            _start(children, serve, _quietly)
+            _start(children, kept, serve, _quietly)
         while True:
             child, status = os.wait()
             lived = time.monotonic() - children.pop(child)
             if lived < _QUICK:
                 return os.waitstatus_to_exitcode(status) or _FAILED
             say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
-            _start(children, serve, _quietly)
+            _start(children, kept, serve, _quietly)
     except KeyboardInterrupt:
         return 0
     finally:
         _ended(list(children))
 
 
-def _start(children: dict[int, float], serve: Serve, ready: Callable[[], None]) -> None:
+def _start(children: dict[int, float], kept: socket, serve: Serve, ready: Callable[[], None]) -> None:
     """One more child; a signal waits until it is noted, or nobody would end it."""
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
@@ -53,7 +66,9 @@ def _start(children: dict[int, float], serve: Serve, ready: Callable[[], None]) 
     try:  # a process of its own: it never returns to what its parent was doing
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
-        code = serve(ready)
+        with shared(kept.family, kept.getsockname()) as own:
+            own.listen(128)
+            code = serve(own, ready)
     except KeyboardInterrupt:
         code = 0
     except SystemExit as end:

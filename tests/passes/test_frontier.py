@@ -20,9 +20,9 @@ CROWD = Limits(crowd=20, crowd_edge=2000)
 tokens = st.integers(0, 5000)
 beats = st.lists(
     st.one_of(
-        st.builds(Beat, tokens, speaks=st.just(True)),
-        st.builds(Beat, tokens),
-        st.builds(Beat, tokens, opens=st.booleans(), cold=st.booleans()),
+        st.builds(Beat, tokens, st.just(True), st.just(False), st.just(False)),
+        st.builds(Beat, tokens, st.just(False), st.just(False), st.just(False)),
+        st.builds(Beat, tokens, st.just(False), st.booleans(), st.booleans()),
     ),
     max_size=60,
 )
@@ -50,6 +50,7 @@ def told(draw: st.DrawFn) -> tuple[list[Beat], list[View]]:
         st.integers(0, 5000),
         st.integers(1, 3000),
         stays=st.sampled_from([False, False, False, True]),
+        lost=st.none(),
     )
     return said, sorted(draw(st.lists(view, max_size=40)), key=lambda one: one.message)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -157,6 +158,17 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
         assert not any(Path(f"/proc/{each}").exists() for each in now)
+
+
+@requirement("serve.workers")
+def test_workers_do_not_outlive_a_parent_that_is_killed() -> None:
+    with serving("--workers", "2") as (process, _):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        watched = [os.pidfd_open(int(each)) for each in children]
+        process.kill()
+        for each in watched:
+            assert select.select([each], [], [], 60)[0], "it lives on"
+            os.close(each)
 
 
 @pytest.mark.parametrize("number", ["0", "65", "two"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from socket import socket
@@ -66,6 +67,7 @@ def _start(children: dict[int, float], kept: socket, serve: Serve, ready: Callab
     try:  # a process of its own: it never returns to what its parent was doing
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
+        threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
         with shared(kept.family, kept.getsockname()) as own:
             own.listen(128)
             code = serve(own, ready)
@@ -90,6 +92,13 @@ def _ended(children: list[int]) -> None:
             if time.monotonic() > deadline:
                 os.kill(child, signal.SIGKILL)
             time.sleep(0.02)
+
+
+def _leave_with(parent: int) -> None:
+    """A worker whose parent was killed has nobody left who would end it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.answer import NO, answer
-from sightline.seers.local.figures import amount, number
+from sightline.seers.local.figures import amount, amounts, number
 from sightline.seers.local.finding import words
 from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
@@ -221,3 +221,27 @@ def test_a_value_is_said_as_exactly_as_its_chart_shows_it(values: tuple[float, .
     marks = tuple(Mark(f"Q{n}", "", value, Box(0, 0, 9, 9), (0, 0, 255)) for n, value in enumerate(values))
     chart = Chart("bar", Box(0, 0, 99, 99), marks=marks)
     assert [number(mark.value, chart) for mark in marks] == said
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    ("screen", "question"),
+    [
+        ("form", "How many fields are not empty?"),
+        ("form", "Are there more than 3 fields?"),
+        ("form", "How many fields aren't filled in?"),
+        ("dialog", "How many buttons are at the top?"),
+        ("chart", "How much more is Europe than Asia in Q1?"),
+        ("chart", "Is Europe higher than Asia in Q1?"),
+        ("chart", "What is the difference between Europe and Asia in Q1?"),
+        ("chart", "What is the average of Asia?"),
+    ],
+)
+def test_a_word_that_makes_another_question_of_it_leads_to_a_no(screen: str, question: str) -> None:
+    assert answer(question, screens.ALL[screen]()) == NO
+
+
+def test_marks_of_thousands_are_told_by_their_column() -> None:
+    assert amounts(["1.250", "980", "12.400", "75"]) == [1250, 980, 12400, 75]
+    assert amounts(["1.250", "0.98", "12.4"]) == [1.25, 0.98, 12.4]
+    assert amounts(["1.250 kg", "", "Bolt"]) == [1250, None, None]

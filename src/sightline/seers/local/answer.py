@@ -37,12 +37,21 @@ NO = Refusal("unavailable", "only text and shapes were read here, and they do no
 
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
     """The first way of reading the question that leads to something in the image."""
+    if _beyond.search(_quotes.sub(" ", question)):
+        return NO
     asked = Asked(question, seen, pixel)
     for way in _WAYS:
         if said := way(asked):
             return said
     return NO
 
+
+# Words that turn a question into another one, which none of the ways knows how to answer.
+_beyond = re.compile(
+    r"\b(?:not|without|except|neither|nor|difference|average|mean value|how (?:much|many) (?:more|less|fewer)|"
+    r"(?:more|less|fewer|higher|lower|greater|larger|smaller|bigger|longer|shorter) than)\b|n't\b", re.IGNORECASE
+)  # fmt: skip
+_quotes = re.compile(r"\"[^\"]*\"|“[^”]*”|'[^']{2,}'(?!\w)")
 
 _what = (
     re.compile(

@@ -187,7 +187,8 @@ def _row(asked: Asked, grid: _Grid, *, anywhere: bool) -> int | None:
 
 
 def _extreme_row(grid: _Grid, column: int, extreme: int) -> Said | None:
-    valued = [(at, value) for at, row in enumerate(grid.cells[1:], 1) if (value := _value(row, column)) is not None]
+    texts = [row[column] if column < len(row) else "" for row in grid.cells[1:]]
+    valued = [(at, value) for at, value in enumerate(amounts(texts), 1) if value is not None]
     if not valued:
         return None
     at = max(valued, key=lambda each: extreme * each[1])[0]
@@ -195,8 +196,13 @@ def _extreme_row(grid: _Grid, column: int, extreme: int) -> Said | None:
     return Said(f"{grid.cells[at][0]} ({grid.cells[at][column]})", (Spot(grid.cells[at][0], box),) if box else ())
 
 
-def _value(row: Sequence[str], column: int) -> float | None:
-    return amount(row[column]) if column < len(row) else None
+def amounts(texts: Sequence[str]) -> list[float | None]:
+    """The numbers of a column, judged together: beside whole numbers "1.250" has a mark of thousands in it."""
+    digits = [re.sub(r"[^\d.,]", "", text) for text in texts if amount(text) is not None]
+    grouped = [each for each in digits if re.fullmatch(r"\d{1,3}(?:\.\d{3})+", each)]
+    if grouped and all(each in grouped or each.isdigit() for each in digits):
+        return [amount(re.sub(r"(?<=\d)\.(?=\d{3})", "", text)) for text in texts]
+    return [amount(text) for text in texts]
 
 
 def amount(text: str) -> float | None:

@@ -38,7 +38,7 @@ _COUNTED: Mapping[str, PartKind] = {
 _many = re.compile(r"\b(?:how many|(?:the )?number of|count(?: of)?(?: all)?(?: the)?) (?P<what>.+)")
 _FILL = frozenset(
     """can see seen contain contains contained exist exists appear appears find found visible total altogether
-    overall different separate bottom top labelled labeled shows show""".split()
+    overall labelled labeled shows show""".split()
 )
 
 

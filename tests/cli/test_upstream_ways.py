@@ -16,7 +16,7 @@ from tests.proxy.raw import exchange
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 
-UPSTREAM = "work=https://upstream.test:4321"
+UPSTREAM = "office=https://upstream.test:4321"
 
 
 @requirement("upstream.https_proxy")
@@ -27,7 +27,7 @@ async def test_the_web_proxy_of_the_environment_is_asked_for_an_upstream(variabl
 
         def asked() -> tuple[int, bytes]:
             with serving("--upstream", UPSTREAM, **env) as (_, address):
-                return get(address, "/u/work/v1/models")
+                return get(address, "/u/office/v1/models")
 
         assert await asyncio.to_thread(asked) == (200, b"answer")
         assert proxy.requests[0].line == "CONNECT upstream.test:4321 HTTP/1.1"
@@ -42,7 +42,7 @@ async def test_an_upstream_that_the_environment_excepts_is_not_asked_through_it(
 
         def asked() -> int:
             with serving("--upstream", UPSTREAM, **env) as (_, address):
-                return get(address, "/u/work/v1/models")[0]
+                return get(address, "/u/office/v1/models")[0]
 
         assert await asyncio.to_thread(asked) == 503, "nobody else knows where it is"
         assert proxy.connections == 0

@@ -243,7 +243,7 @@ async def test_a_conversation_that_begins_is_not_taken_for_a_switch(tmp_path: Pa
 async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside, outside = tmp_path / "work", tmp_path / "elsewhere"
+    inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
     inside.mkdir()
     outside.mkdir()
     for folder, seen in ((inside, 2), (outside, 0)):
@@ -260,7 +260,7 @@ async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
 
 @requirement("retain.reach", "law.7")
 def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, outside = tmp_path / "work", tmp_path / "elsewhere"
+    inside, outside = tmp_path / "desk", tmp_path / "elsewhere"
     inside.mkdir()
     outside.mkdir()
     (inside / "a.png").write_bytes(b"x")
@@ -271,7 +271,7 @@ def test_nobody_learns_of_a_file_that_may_not_be_read(tmp_path: Path, monkeypatc
     assert there(str(inside / "a.png"), policy)
     monkeypatch.chdir(inside)
     refused = [
-        outside / "a.png", inside / "link.png", inside / "folder", inside / "none.png", f"{inside}/../work/a.png",
+        outside / "a.png", inside / "link.png", inside / "folder", inside / "none.png", f"{inside}/../desk/a.png",
         f"{inside}/../elsewhere/a.png", "a.png", "~/a.png", "", f"{inside}/a\0.png", f"{inside}/{'a' * 5000}",
     ]  # fmt: skip
     assert [path for path in refused if there(str(path), policy)] == []

@@ -26,11 +26,11 @@ def google(code: int, status: str) -> Fault:
 
 
 def anthropic_event(message: str) -> bytes:
-    return _event(anthropic("api_error")(message), "error")
+    return event("error", anthropic("api_error")(message))
 
 
 def openai_event(message: str) -> bytes:
-    return _event(openai("server_error")(message))
+    return event("", openai("server_error")(message))
 
 
 def responses_event(message: str) -> bytes:
@@ -54,7 +54,7 @@ def responses_event(message: str) -> bytes:
         "usage": None,
     }
     end: Json = {"type": "response.failed", "sequence_number": 1, "response": failed}
-    return _event(error, "error") + _event(end, "response.failed")
+    return event("error", error) + event("response.failed", end)
 
 
 def google_event(message: str) -> bytes:
@@ -67,5 +67,6 @@ def google_event(message: str) -> bytes:
     return before + quoted + after + b"\n\n"
 
 
-def _event(data: Json, name: str = "") -> bytes:
-    return (b"event: %b\n" % name.encode() if name else b"") + b"data: " + orjson.dumps(data) + b"\n\n"
+def event(name: str, data: Json) -> bytes:
+    """One event of a stream; without a name, its data alone."""
+    return (f"event: {name}\n".encode() if name else b"") + b"data: " + orjson.dumps(data) + b"\n\n"

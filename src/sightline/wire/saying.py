@@ -10,6 +10,7 @@ import orjson
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
+from sightline.wire.errors import event
 
 JSON, EVENTS = b"application/json", b"text/event-stream"
 
@@ -32,17 +33,12 @@ def said(wire: WireName, saying: Saying, *, stream: bool, listed: bool = False) 
     if not stream:
         return JSON, orjson.dumps(whole(saying))
     if listed:
-        return JSON, orjson.dumps([event for _, event in events(saying)])
-    parts = [_event(name, event) for name, event in events(saying)]
+        return JSON, orjson.dumps([data for _, data in events(saying)])
+    parts = [event(name, data) for name, data in events(saying)]
     return EVENTS, b"".join(parts) + (b"data: [DONE]\n\n" if wire == "openai_chat" else b"")
 
 
 Events = Iterator[tuple[str, Json]]
-
-
-def _event(name: str, data: Json) -> bytes:
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 def _chat(saying: Saying) -> Json:

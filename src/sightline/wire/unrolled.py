@@ -11,7 +11,7 @@ import orjson
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
-from sightline.wire.errors import responses_event
+from sightline.wire.errors import event, responses_event
 
 Object = dict[str, Json]
 Events = Iterator[tuple[str, Object]]
@@ -28,10 +28,6 @@ def unrolled(wire: WireName, body: bytes | bytearray) -> bytes | None:
 
 class _Unknown(Exception):
     """A shape of which the stream is not known."""
-
-
-def _event(name: str, data: Json) -> bytes:
-    return (f"event: {name}\n".encode() if name else b"") + b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 def _object(value: Json) -> Object:
@@ -62,8 +58,8 @@ def _is_error(whole: Object) -> bool:
 def _chat(value: Json) -> bytes:
     whole = _object(value)
     if _is_error(whole) and "choices" not in whole:
-        return _event("", whole)
-    return b"".join(_event("", chunk) for chunk in _chat_chunks(whole)) + b"data: [DONE]\n\n"
+        return event("", whole)
+    return b"".join(event("", chunk) for chunk in _chat_chunks(whole)) + b"data: [DONE]\n\n"
 
 
 def _chat_chunks(whole: Object) -> Iterator[Object]:
@@ -95,10 +91,10 @@ def _delta(message: Object) -> Object:
 def _messages(value: Json) -> bytes:
     whole = _object(value)
     if whole.get("type") == "error":
-        return _event("error", whole)
+        return event("error", whole)
     if whole.get("type") != "message":
         raise _Unknown
-    return b"".join(_event(name, {"type": name, **data}) for name, data in _message_events(whole))
+    return b"".join(event(name, {"type": name, **data}) for name, data in _message_events(whole))
 
 
 _ENDED = ("stop_reason", "stop_sequence", "stop_details", "container")  # known only at the end
@@ -148,7 +144,7 @@ def _responses(value: Json) -> bytes:
     if whole.get("status") not in _ENDS:
         raise _Unknown
     numbered = enumerate(_response_events(whole))
-    return b"".join(_event(name, {"type": name, "sequence_number": n, **data}) for n, (name, data) in numbered)
+    return b"".join(event(name, {"type": name, "sequence_number": n, **data}) for n, (name, data) in numbered)
 
 
 def _response_events(whole: Object) -> Events:

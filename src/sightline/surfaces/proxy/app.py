@@ -63,7 +63,7 @@ class Proxy:
             return
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        reply = Reply(send, speaks(path, request.headers), heard=True)
+        reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
         if no := unwelcome(request, self._token):
             await reply.refused(400, words(no))
             self._watch.ended(request, reply.status)
@@ -81,7 +81,7 @@ class Proxy:
             self._watch.ended(request, reply.status)
             return
         line: Line | None = scope.get("extensions", {}).get(LINE)
-        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None, line=line)
+        reply = Reply(send, speaks(path, request.headers, self._directory), heard=way.wire is not None, line=line)
         self._metrics.begun()
         try:
             length = request.header(b"content-length")

@@ -26,12 +26,12 @@ class Route:
     key: str = ""  # a credential that stands in the query: Gemini takes one there
 
 
-def speaks(path: str, headers: Headers) -> Wire:
+def speaks(path: str, headers: Headers, directory: Directory) -> Wire:
     """The wire whose words a client of this path understands: of another API, those of the nearest one."""
     if path.startswith("/u/"):
         path = "/" + path[3:].partition("/")[2]
     wire, _ = _asked(path)
-    return wire or _BY_NAME[_dialect(path, headers)]
+    return wire or _BY_NAME[_dialect(path, headers) or directory.stray]
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
@@ -43,7 +43,7 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
             known = ", ".join(sorted(directory.named))
             return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}")
     wire, endpoint = _asked(path)
-    spoken: WireName = wire.name if wire else _dialect(path, headers)
+    spoken: WireName = wire.name if wire else _dialect(path, headers, query) or directory.stray
     if upstream is None:
         upstream = directory.owners[spoken]
     key, rest = _key_in(query) if spoken == "gemini" else ("", query)
@@ -53,10 +53,11 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
 
 
 def _key_in(query: str) -> tuple[str, str]:
-    """The key in a query, and the query without it."""
+    """The key in a query, and the query without it. What could stand in no header is no key."""
     pairs = query.split("&")
     keys = [unquote_plus(pair[len("key=") :]) for pair in pairs if pair.startswith("key=")]
-    return next(iter(keys), ""), "&".join(pair for pair in pairs if not pair.startswith("key="))
+    key = next((key for key in keys if key.isascii() and key.isprintable()), "")
+    return key, "&".join(pair for pair in pairs if not pair.startswith("key="))
 
 
 def _asked(path: str) -> tuple[Wire | None, Endpoint]:
@@ -68,15 +69,29 @@ def _asked(path: str) -> tuple[Wire | None, Endpoint]:
 
 _DIALECTS: tuple[tuple[str, WireName], ...] = (
     ("/v1/messages", "anthropic"),
+    ("/api/oauth/", "anthropic"),
     ("/v1/responses", "openai_responses"),
     ("/responses", "openai_responses"),
     ("/v1beta", "gemini"),
+    ("/v1internal", "gemini"),
+    ("/upload/", "gemini"),
     ("/models/", "gemini"),
+)
+_SIGNS: tuple[tuple[bytes, bytes, WireName], ...] = (  # a header, how it begins, and whose clients alone send it so
+    (b"anthropic-version", b"", "anthropic"),
+    (b"anthropic-beta", b"", "anthropic"),
+    (b"x-api-key", b"", "anthropic"),
+    (b"authorization", b"bearer sk-ant-", "anthropic"),
+    (b"x-goog-api-key", b"", "gemini"),
+    (b"authorization", b"bearer ya29.", "gemini"),
 )
 
 
-def _dialect(path: str, headers: Headers) -> WireName:
-    """Which kind of API a path that is no wire's belongs to."""
-    if any(name == b"anthropic-version" for name, _ in headers):
-        return "anthropic"
-    return next((api for start, api in _DIALECTS if path.startswith(start)), "openai_chat")
+def _dialect(path: str, headers: Headers, query: str = "") -> WireName | None:
+    """Which kind of API a path that is no wire's belongs to. A credential tells it best: it goes to no other's host."""
+    for sign, start, api in _SIGNS:
+        if any(name == sign and value.lower().startswith(start) for name, value in headers):
+            return api
+    if any(pair.startswith("key=AIza") for pair in query.split("&")):
+        return "gemini"
+    return next((api for start, api in _DIALECTS if path.startswith(start)), None)

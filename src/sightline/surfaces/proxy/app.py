@@ -18,7 +18,7 @@ from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_whole, rejection
+from sightline.surfaces.proxy.heard import as_events, is_odd, rejection
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
@@ -109,24 +109,36 @@ class Proxy:
         if isinstance(body, Held) and reading is not None and reading.scene.sights:
             work = self._attended(request, way, body, reading, reply)
         elif isinstance(body, Held):
-            work = self._forward(request, way, [body.data], Changes(unpacked=body.remade))
+            changes = Changes(unpacked=body.remade, read=reading is not None and reading.scene.stream)
+            work = self._forward(request, way, [body.data], changes)
         else:
             work = self._forward(request, way, body.pieces)
         outcome = await self._in_time(work, reply, stream=_waits(way, reading))
         if isinstance(outcome, Refusal):
-            await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
+            await self._refused(outcome, reply)
             return
         try:
-            if (events := await self._streamed(way, reading, outcome, reply)) is not None:
+            events = await self._streamed(way, reading, outcome, reply)
+            if isinstance(events, Refusal):
+                await self._refused(events, reply)
+            elif events is not None:
                 await reply.unrolled(outcome, events)
             else:
                 await reply.relay(outcome)
         finally:
             self._dialler.rest(outcome, way.url)
 
-    async def _streamed(self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply) -> bytes | None:
-        """Events for a client that asked for some, where the upstream answers in one piece; clients loop otherwise."""
-        if reading is None or not reading.scene.stream or not is_whole(exchange) or is_listed(way):
+    async def _refused(self, no: Refusal, reply: Reply) -> None:
+        if no.code == "invalid_input":
+            await reply.refused(400, words(no))
+        else:
+            await reply.refused(503, words(no), retry_after=_RETRY_AFTER)
+
+    async def _streamed(
+        self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply
+    ) -> bytes | Refusal | None:
+        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
+        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(way):
             return None
         assert way.wire is not None
         return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))

@@ -85,9 +85,9 @@ def _hops(headers: Headers) -> frozenset[bytes]:
     return _HOPS | {each.strip().lower() for value in named for each in value.split(b",")}
 
 
-def backward(status: int, headers: Headers) -> Headers:
-    """The headers of an answer for the client."""
-    dropped = _hops(headers) | ({b"content-length"} if status in _BODILESS else set())
+def backward(status: int, headers: Headers, *, grows: bool = False) -> Headers:
+    """The headers of an answer for the client; `grows`: its body may become longer than the upstream says."""
+    dropped = _hops(headers) | ({b"content-length"} if grows or status in _BODILESS else set())
     return [header for header in headers if header[0] not in dropped]
 
 

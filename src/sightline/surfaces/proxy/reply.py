@@ -11,12 +11,12 @@ from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
-from sightline.surfaces.proxy.heard import LARGEST_ERROR, is_stream
+from sightline.surfaces.proxy.heard import LARGEST_ERROR, STREAM, is_stream
 from sightline.surfaces.proxy.line import Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 
-_STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+_STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
@@ -40,7 +40,8 @@ class Reply:
             return
         if not is_stream(exchange):
             self._hearing = None
-        await self._start(exchange.status, backward(exchange.status, exchange.headers))
+        # What may have to be added to a stream is in no length that its upstream has told.
+        await self._start(exchange.status, backward(exchange.status, exchange.headers, grows=self._hearing is not None))
         await self._pour(exchange)
 
     @contextmanager
@@ -97,7 +98,9 @@ class Reply:
             text = await exchange.read(LARGEST_ERROR)
         except Cut:
             text = b""
-        await self.refused(exchange.status, _message(text) or f"the upstream answered {exchange.status}")
+        await self.refused(
+            exchange.status, _message(text) or f"the upstream's answer ({exchange.status}) cannot be told"
+        )
 
     async def _pour(self, exchange: Exchange) -> None:
         try:

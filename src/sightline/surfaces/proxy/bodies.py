@@ -43,24 +43,14 @@ async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowi
     message = await _next(receive)
     if not message.get("more_body"):
         return Held(message["body"])
-    return await (_gathered(receive, message, most) if length is None else _filled(receive, message, length))
-
-
-async def _filled(receive: Receive, message: Message, length: int) -> Held:
-    """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
-    data = bytearray(length)
-    at = 0
-    with memoryview(data) as view:
-        while True:
-            piece = message["body"]
-            view[at : at + len(piece)] = piece
-            at += len(piece)
-            if not message.get("more_body"):
-                return Held(data)
-            message = await _next(receive)
+    return await _gathered(receive, message, most)
 
 
 async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:
+    """Into one buffer: pieces kept side by side cost more in page faults than in copying.
+
+    It grows with what has come: a length that is only announced costs nothing.
+    """
     data = bytearray(message["body"])
     while message.get("more_body"):
         if len(data) > most:

@@ -9,8 +9,10 @@ import logging
 import re
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, cast
+from urllib.parse import unquote
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http import httptools_impl
 
@@ -21,6 +23,8 @@ App = Callable[..., Coroutine[Any, Any, None]]
 
 _LARGEST_HEAD = 256 * 1024
 _HEAD_SECONDS = 30.0
+_BODY_SECONDS = 60.0
+_MOST_QUEUED = 16  # requests of a client that does not wait for answers
 _KEPT = 31 * 1024 * 1024
 _COLLECTED = (5_000, 20, 20)
 
@@ -42,10 +46,12 @@ class _Cycle(httptools_impl.RequestResponseCycle):
         self.pieces: list[bytes] = []
         self.unread = 0
         self.leaving: Callable[[], None] | None = None
+        self.serving: set[_Cycle] = set()  # those of the connection that are being answered
         self._head = b""
 
     async def run_asgi(self, app: App) -> None:  # type: ignore[override]
         self.scope["extensions"] = {LINE: self}  # type: ignore[dict-item]
+        self.serving.add(self)
         try:
             with contextlib.suppress(BaseException):  # the application has said what there is to say of it
                 await app(self.scope, self.receive, self.send)
@@ -56,6 +62,7 @@ class _Cycle(httptools_impl.RequestResponseCycle):
                 self.transport.close()
         finally:
             del self.scope["extensions"]  # a circle that only the collector would find
+            self.serving.discard(self)
             self.leaving = None
             self.on_response = _nothing
 
@@ -128,6 +135,13 @@ class _Cycle(httptools_impl.RequestResponseCycle):
         if data and not self.disconnected:
             self.transport.write(data)
 
+    def left(self) -> None:
+        """The client has."""
+        self.disconnected = not self.response_complete
+        self.message_event.set()
+        if self.leaving is not None:
+            self.leaving()
+
     def _end(self) -> None:
         if self.expected_content_length:
             raise RuntimeError("less than the head has announced")
@@ -142,16 +156,16 @@ def _nothing() -> None:
     """Its connection is nobody's any more."""
 
 
-setattr(httptools_impl, "RequestResponseCycle", _Cycle)  # noqa: B010, a name that it does not export
-
-
 class _Protocol(httptools_impl.HttpToolsProtocol):
-    """Requests whose head is too long or too slow end here, and trailers are no headers."""
+    """Requests whose head is too long, or that do not come on, end here, and trailers are no headers."""
 
     head_seconds = _HEAD_SECONDS
+    body_seconds = _BODY_SECONDS
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._serving: set[_Cycle] = set()
+        self._came = 0.0  # when the last bytes did
         self._head = 0  # bytes of a head that has not ended
         self._in_head = True
         self._slow: asyncio.TimerHandle | None = self.loop.call_later(self.head_seconds, self.transport.abort)
@@ -159,8 +173,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
         super().connection_lost(exc)
-        if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
-            self.cycle.leaving()
+        for cycle in list(self._serving):  # not only the newest
+            cycle.left()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -170,6 +184,10 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
                 self.send_400_response("The head of this request is too long.")
             elif self._slow is None:
                 self._slow = self.loop.call_later(self.head_seconds, self.transport.abort)
+        elif (cycle := self._newest) is not None and cycle.more_body:
+            self._came = self.loop.time()
+            if self._slow is None:
+                self._slow = self.loop.call_later(self.body_seconds, self._waited)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -180,13 +198,46 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """As what it replaces, with a cycle of our own, and no more of them queued than makes sense."""
         self._in_head = False
         self._in_time()
-        super().on_headers_complete()
+        version, url = self.parser.get_http_version(), httptools.parse_url(self.url)
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        self.scope["http_version"] = version
+        self.scope["path"] = unquote(url.path.decode("ascii"))
+        self.scope["raw_path"] = url.path
+        self.scope["query_string"] = url.query or b""
+        former = self._newest
+        self.cycle = cycle = _Cycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=[],
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        cycle.serving = self._serving
+        if former is None or former.response_complete:
+            task = self.loop.create_task(cycle.run_asgi(self.app))
+            task.add_done_callback(self.tasks.discard)
+            self.tasks.add(task)
+            return
+        self.pipeline.appendleft((cycle, self.app))
+        if len(self.pipeline) >= _MOST_QUEUED:  # until then it is read on, or nobody would hear that its client left
+            self.flow.pause_reading()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_time()
 
     def on_body(self, body: bytes) -> None:
-        cycle = self.cycle
-        assert isinstance(cycle, _Cycle)
+        cycle = self._newest
+        assert cycle is not None
         if cycle.response_complete:
             return
         cycle.pieces.append(body)
@@ -194,6 +245,21 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if cycle.unread > _UNREAD:
             self.flow.pause_reading()
         cycle.message_event.set()
+
+    @property
+    def _newest(self) -> _Cycle | None:
+        return cast("_Cycle | None", self.cycle)
+
+    def _waited(self) -> None:
+        """A body that does not come on is waited for no longer, unless its client is the one who waits."""
+        now = self.loop.time()
+        if self.flow.read_paused:
+            self._came = now
+        left = self._came + self.body_seconds - now
+        if left > 0:
+            self._slow = self.loop.call_later(left, self._waited)
+        else:
+            self.transport.abort()
 
     def _in_time(self) -> None:
         if self._slow is not None:

@@ -15,7 +15,7 @@ from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.heard import as_events, is_odd, rejection
@@ -55,6 +55,7 @@ class Proxy:
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
         self._metrics = Metrics()
+        self._unpacking = Unpacking()
         self._commands = commands
         self._watch = watch or Watch(record)
 
@@ -99,7 +100,7 @@ class Proxy:
             self._watch.ended(request, reply.status, way)
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
-        reading = self._read(request, way, body)
+        reading = await self._read(request, way, body)
         if isinstance(body, Held) and reading is not None:
             self._watch.read(request, way, reading)
             if self._commands and (command := self._commands.typed(reading, way)):
@@ -143,13 +144,13 @@ class Proxy:
         assert way.wire is not None
         return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
 
-    def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
+    async def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
         """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
         if way.wire is None or isinstance(body, Flowing) or request.method != "POST":
             return None
         if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
             return None
-        data = unpacked(body.data, request.header(b"content-encoding"))
+        data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
         return None if data is None else self._reading(way, data)
 
     def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:

@@ -48,7 +48,8 @@ def run(args: Namespace) -> int:
 
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
-    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": [*settings.warnings]}
+    warnings = [*settings.warnings, *settings.advice]
+    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": warnings}
 
 
 def _record(settings: Settings) -> Report:

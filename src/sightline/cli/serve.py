@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
         return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
     settings = load(config=args.config)
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
-    (logs.warned if as_json else warn)(settings.warnings)
+    (logs.warned if as_json else warn)((*settings.warnings, *settings.advice))
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
     listening = bind(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):

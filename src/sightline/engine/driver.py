@@ -245,7 +245,8 @@ def known_profile(
 
 def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
     """How a rejected request could be mended, the gentlest way first; one that changes nothing is passed over."""
-    rules, profile = before.rules, before.rules.profile
+    # The user's word that a model sees stands; but this request was refused, and is mended like any other.
+    rules, profile = before.rules, replace(before.rules.profile, settled=False)
     distrustful = replace(rules, distrust=True, poison=rules.poison | _accused(before, said))
     match said.kind:
         case "undecodable" | "media_type":

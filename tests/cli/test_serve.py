@@ -160,6 +160,27 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
         assert not any(Path(f"/proc/{each}").exists() for each in now)
 
 
+@requirement("serve.counts")
+def test_whichever_worker_is_asked_the_counts_are_those_of_all() -> None:
+    with Provider() as provider, serving("--workers", "3", "--upstream", provider.url) as (_, address):
+        for _ in range(12):
+            assert get(address, "/v1/models")[0] == 200
+        while counted(address) < 12:  # the last one is counted when its answer is out
+            pass
+        assert {counted(address) for _ in range(12)} == {12}
+
+
+def counted(address: str) -> int:
+    said = get(address, "/sightline/metrics")[1].splitlines()
+    return sum(int(line.split()[-1]) for line in said if line.startswith(b"sightline_requests_total{"))
+
+
+def test_what_no_worker_could_do_is_said_once() -> None:
+    ended = sightline("serve", "--port", "0", "--workers", "2", "--upstream", "nobody")
+    assert ended.err.count("is neither a known upstream nor an address") == 1
+    assert ended.code != 0
+
+
 @requirement("serve.workers")
 def test_workers_do_not_outlive_a_parent_that_is_killed() -> None:
     with serving("--workers", "2") as (process, _):

@@ -16,6 +16,7 @@ from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.commands import Commands
+from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
 
 __all__ = [
@@ -57,9 +58,12 @@ def proxy(
     token: str = "",
     reach: Policy = NOWHERE,
     watch: Watch | None = None,
+    metrics: Metrics | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch)
+    return Proxy(
+        whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch, metrics
+    )
 
 
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:

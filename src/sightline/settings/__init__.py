@@ -54,9 +54,7 @@ class Settings:
     def advice(self) -> tuple[str, ...]:
         """What is allowed and yet does not do what it seems to."""
         if self.mode == "route" and not self.values["imageModel"]:
-            return (
-                f"mode is route and imageModel is not set: images are described, as with mode fallback ({_NAME_IT})",
-            )
+            return (f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})",)
         return ()
 
     @property

@@ -46,6 +46,7 @@ class Proxy:
         token: str = "",
         commands: Commands | None = None,
         watch: Watch | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -54,7 +55,7 @@ class Proxy:
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
-        self._metrics = Metrics()
+        self._metrics = metrics or Metrics()
         self._unpacking = Unpacking()
         self._commands = commands
         self._watch = watch or Watch(record)

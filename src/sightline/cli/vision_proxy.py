@@ -116,7 +116,7 @@ def _grounding(command: GroundingModels) -> int:
     import json
 
     from sightline.grounding.families import added, adding, listing, removed
-    from sightline.look.analyze_look import entries_of
+    from sightline.look.grounds import entries_of
 
     settings = _settings()
     entries, done = entries_of(settings), command.model

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sightline.model.geometry import Size
+from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline, Link, Source
 
 T = TypeVar("T")
+NO_FORM = "none"  # the way of writing coordinates of somebody who writes none
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +101,42 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """One image of a look: which part of it was looked at, and in what size."""
+
+    sha256: str
+    size: Size  # of the whole image
+    filename: str = ""
+    sent: Size | None = None  # None: in its own
+    box: Box | None = None  # None: all of it
+
+    @property
+    def region(self) -> Size:
+        return self.box.size if self.box else self.size
+
+    @property
+    def seen(self) -> Size:
+        """In which whoever looked was given it."""
+        return self.sent or self.region
+
+    @property
+    def id(self) -> str:
+        return f"sha256:{self.sha256}" + (f"#crop:{self.box}" if self.box else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     sha256: str
     size: Size
     text: str
     seer: str
+    form: str = NO_FORM
+    sent: Size | None = None  # None: in its own size
+    boxes: str = ""  # all that the words point at, in pixels of the image, as it stands behind them
 
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One of several images that were looked at together."""
-
-    sha256: str
-    size: Size
-    filename: str = ""
+    @property
+    def image(self) -> Member:
+        return Member(self.sha256, self.size, sent=self.sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +144,8 @@ class Joint:
     images: tuple[Member, ...]  # in the order in which the words speak of them
     text: str
     seer: str
+    form: str = NO_FORM
+    boxes: str = ""
 
 
 Need = Probe | Check | Refit | Look | Compare | Keep | Fetch | Present | Recall

@@ -89,6 +89,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
             scope TEXT NOT NULL, client TEXT NOT NULL, model TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
             UNIQUE (client, model))""",
     ),
+    (  # How coordinates are written in the words, and in which size the image was sent; NULL: in its own.
+        "ALTER TABLE descriptions ADD COLUMN form TEXT NOT NULL DEFAULT 'none'",
+        "ALTER TABLE descriptions ADD COLUMN sent_width INTEGER",
+        "ALTER TABLE descriptions ADD COLUMN sent_height INTEGER",
+    ),
 )
 
 

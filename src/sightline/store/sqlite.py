@@ -235,25 +235,28 @@ class SqliteRecord:
     def keep_description(self, scope: str, description: Description, prompt: str) -> None:
         key = (scope, description.sha256, description.seer, prompt)
         weight = len(description.text.encode())
+        sent = _sides(description.sent) if description.sent else (None, None)
         self._recover()
         with self._database.writing() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, *_sides(description.size), description.text, weight, self._now()),
+                "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, *_sides(description.size), description.text, weight, self._now(), description.form, *sent),
             )
         self._wrote(weight)
 
     @_spared(None)
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:
         row = self._database.row(
-            "SELECT rowid, used, width, height, text FROM descriptions"
+            "SELECT rowid, used, width, height, text, form, sent_width, sent_height FROM descriptions"
             " WHERE (scope, sha256, seer, prompt) = (?, ?, ?, ?)",
             *(scope, sha256, seer, prompt),
         )
         if row is None:
             return None
         self._touch("descriptions", row)
-        return Description(sha256, Size(row[2], row[3]), row[4], seer)
+        *_, width, height, text, form, sent_width, sent_height = row
+        sent = Size(sent_width, sent_height) if sent_width else None
+        return Description(sha256, Size(width, height), text, seer, form, sent)
 
     def tell(self, scope: str, telling: Telling) -> Telling:
         self._tell(scope, telling)

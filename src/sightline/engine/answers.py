@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
@@ -21,6 +21,7 @@ from sightline.model.facts import (
     Answer,
     Check,
     Compare,
+    Description,
     Fetch,
     History,
     Keep,
@@ -95,11 +96,12 @@ class Answers:
         )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
+        held = self._looks.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
-            elif isinstance(need, Keep) and (held := self._looks.held(need.image, visitor)):
-                answers[need] = held
+            elif isinstance(need, Keep) and need.image in held:
+                answers[need] = held[need.image]
             elif isinstance(need, Present):
                 paths.append(need)
             elif isinstance(need, Recall):
@@ -119,6 +121,7 @@ class Answers:
                 answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
             else:
                 answers[need] = PENDING if late else flight.result()
+        await self._looks.keep_again(_told(answers), visitor)
         return answers
 
     def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
@@ -204,6 +207,12 @@ def _within(reading: Reading) -> Json:
     """The conversation itself, also where a request to count stands around it."""
     place = next((sight.place for sight in reading.scene.sights), ())
     return at(reading.tree, *place[: place.index(reading.wire.items)] if reading.wire.items in place else ())
+
+
+def _told(answers: Mapping[Need, Answer]) -> set[Inline]:
+    """The images of which something is said."""
+    looks = (need.image for need, said in answers.items() if isinstance(need, Look) and isinstance(said, Description))
+    return {image for image in looks if isinstance(image, Inline)}
 
 
 def _newest_first(need: Need) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from time import monotonic
@@ -81,7 +81,6 @@ class Looks:
         self._options = options
         self._eyes = eyes
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
-        self._kept: Shelf[str] = Shelf(_DIGESTS)
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
         self._flights: Here[Description | Refusal] = Here()
@@ -122,23 +121,29 @@ class Looks:
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
-        if held := self.held(inline, visitor):
-            return held
         image = self.opened(inline)
         if isinstance(image, Refusal):
             return image
-        if not await asyncio.to_thread(self._record.keep_image, visitor.scope, image):
-            return _UNKEPT
-        self._kept.put((visitor.scope, image.sha256), image.sha256)
-        return self.held(inline, visitor) or _UNKEPT
-
-    def held(self, inline: Inline, visitor: Visitor) -> Kept | None:
-        """An image that was kept lately: a resent one costs neither a decode nor a task."""
-        digest = self._digests.get(inline.key)
-        if digest is None or self._kept.get((visitor.scope, digest)) is None:
-            return None
+        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
         seen = probed(inline)
-        return None if isinstance(seen, Refusal) else Kept(digest, seen)
+        return Kept(image.sha256, seen) if kept and not isinstance(seen, Refusal) else _UNKEPT
+
+    def held(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, Kept]:
+        """Those that were kept and still are: a resent one costs neither a decode nor a task."""
+        found = ((inline, digest, probed(inline)) for inline, digest in self._there(images, visitor).items())
+        return {inline: Kept(digest, seen) for inline, digest, seen in found if not isinstance(seen, Refusal)}
+
+    async def keep_again(self, images: Collection[Inline], visitor: Visitor) -> None:
+        """What is said of an image names it: its bytes are to be found under that name for as long as that is said."""
+        there = self._there(images, visitor)
+        for inline in images:
+            if inline not in there:
+                await self.keep(inline, visitor)
+
+    def _there(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, str]:
+        known = {inline: digest for inline in images if (digest := self._digests.get(inline.key))}
+        held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
+        return {inline: digest for inline, digest in known.items() if digest in held}
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""

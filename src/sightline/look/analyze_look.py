@@ -98,10 +98,18 @@ class Look:
         sent = ready if known or ready else self._sent()
         if isinstance(sent, Refusal):
             return sent
+        self._keep()
         answer = known or self._asked(Question(words, tuple(sent), instructions, asked=self.asking.question))
         made = answer if isinstance(answer, Refusal) else self._analysis(answer)
         self._note(made, time.monotonic() - began, likeness)
         return made
+
+    def _keep(self) -> None:
+        """The bytes are there before anything refers to them, and whenever it does so again."""
+        held = self.door.record.holds(self.door.scope, {part.sha256 for part in self.parts})
+        for part in self.parts:
+            if part.sha256 not in held:
+                self.door.record.keep_image(self.door.scope, part.whole)
 
     def _sent(self) -> list[Image] | Refusal:
         return sent_to(self.door, self.seer, self.form, self.parts)
@@ -186,8 +194,6 @@ class Look:
         return version(self.settings.system_prompt or INSTRUCTIONS, self.form)
 
     def _asked(self, question: Question) -> _Known | Refusal:
-        for part in self.parts:
-            self.door.record.keep_image(self.door.scope, part.whole)  # before anything refers to it
         answer = self._answer(question)
         if isinstance(answer, Refusal):
             return advised(answer, self.named.upstream if self.named else None, self.settings)

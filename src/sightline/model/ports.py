@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
@@ -69,6 +69,10 @@ class Record(Protocol):
 
     def image(self, scope: str | None, sha256: str) -> Image | None:
         """None is the scope of the record's owner, who may see everything in it."""
+        ...
+
+    def holds(self, scope: str, images: Collection[str]) -> AbstractSet[str]:
+        """Of these, by their sha256, all that are kept and will be: to be referred to counts as a use."""
         ...
 
     def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import logging
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -163,6 +164,19 @@ class SqliteRecord:
             return None
         self._touch("images", row)
         return Image(sha256, row[2], Size(row[3], row[4]), data)
+
+    @_spared(frozenset[str]())
+    def holds(self, scope: str, images: Collection[str]) -> frozenset[str]:
+        if self._standby or not images:
+            return frozenset()
+        rows = self._database.rows(
+            "SELECT rowid, used, sha256 FROM images WHERE scope = ? AND sha256 IN (SELECT value FROM json_each(?))",
+            *(scope, json.dumps(list(images))),
+        )
+        held = [row for row in rows if self._blobs.holds(row[2])]
+        for row in held:
+            self._touch("images", row)
+        return frozenset(sha256 for *_, sha256 in held)
 
     @_spared(())
     def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
@@ -446,6 +460,8 @@ class SqliteRecord:
         self._written += weight
         if self._written > self._allowance or self._writes >= _WRITES_BETWEEN_SWEEPS:
             self.sweep()
+        else:
+            self._note_reads()  # whoever sweeps next, in whichever process, knows of them
 
     @_spared(None)
     def sweep(self, *, everything: bool = False) -> None:

@@ -188,7 +188,7 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
         ({"images": [f"sha256:{'0' * 64}"]}, "holds no image"),
         ({"images": [f"sha256:{'0' * 11}"]}, "11 hex digits"),
         ({"model": "eye-1"}, "VISION_NOT_SUPPORTED"),
-        ({"model": "nobody/eye"}, "there is no provider 'nobody'"),
+        ({"model": "nobody/eye"}, "VISION_NOT_SUPPORTED: 'nobody/eye' names no known provider"),
         ({"model": "deepseek/deepseek-v4-pro"}, "takes no images itself"),
         ({"model": 7}, "not text"),
         ({"reason": 7}, "not text"),

@@ -13,13 +13,12 @@ from sightline.look.capable import provider_of, supports_vision
 from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
-from sightline.look.whole import named_seer, proxies, seer_at, seers
+from sightline.look.whole import named_seer, providers, proxies, seeing, seers
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.seers.local.seer import LOCAL
-from sightline.seers.registry import OURS, Named, elsewhere
+from sightline.seers.registry import OURS, Named, meant
 from sightline.settings import Settings
 
 _KEPT = 8  # for as many different settings
@@ -71,21 +70,10 @@ def named(settings: Settings, found: Directory, model: str, *, by_tool: bool = F
 
 
 def _named(settings: Settings, found: Directory, own: Named | Refusal | None, model: str) -> Named | Refusal:
-    provider, _, name = model.partition("/")
-    if model == LOCAL:
-        return OURS
-    if not (provider and name):
-        return Refusal(
-            "invalid_input", f"VISION_NOT_SUPPORTED: {model!r:.80} names no provider", "write PROVIDER/MODEL"
-        )
-    if isinstance(own, Named) and provider in (own.provider, *(settings.named_seer or ())[:1]):
-        there = seer_at(settings, own.upstream, name, own.api_key)
-        return replace(there, wire=own.wire, said=provider) if isinstance(there, Named) else there
-    if provider not in found.named:
-        known = ", ".join(sorted(found.named))
-        no = Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
-        return elsewhere(provider, name) or no
-    return seer_at(settings, found.named[provider], name)
+    one = meant(providers(settings, found, own if isinstance(own, Named) else None), model)
+    if isinstance(one, Refusal):
+        return replace(one, what=f"VISION_NOT_SUPPORTED: {one.what}")
+    return one if one is OURS else seeing(settings, one)
 
 
 def receiver_of(settings: Settings, model: str) -> str:

@@ -190,10 +190,15 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
 
 def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -> Named | Refusal:
     """A model of an upstream as one that looks; `key` where neither the upstream nor a usual variable has one."""
-    there = _provider(settings, upstream, key)
-    if lookup.profile(upstream.preset, api_of(there.wire), model, _overrides(settings)).vision is False:
-        return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
-    return replace(there, model=model)
+    return seeing(settings, replace(_provider(settings, upstream, key), model=model))
+
+
+def seeing(settings: Settings, one: Named) -> Named | Refusal:
+    """Nobody who is known to be blind."""
+    upstream, wire = one.upstream, api_of(one.wire)
+    if lookup.profile(upstream.preset, wire, one.model, _overrides(settings)).vision is False:
+        return Refusal("invalid_input", f"{upstream.name}/{one.model} takes no images itself", "name a model that sees")
+    return one
 
 
 def registry(
@@ -205,10 +210,16 @@ def registry(
     local: Seer | Refusal = NO_LOCAL,
 ) -> Registry:
     """Everybody who can be asked for a model by name. The one whom the settings name is asked as they say."""
+    return Registry(http, _consented(record), providers(settings, found, named), local)
+
+
+def providers(settings: Settings, found: Directory, named: Named | None) -> dict[str, Named]:
+    """Of whom models can be asked for, by every name that the user may have for them."""
     known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
-    if named is not None and named is not OURS and settings.named_seer is not None and settings.named_seer[0]:
-        known[settings.named_seer[0]] = replace(named, model="")
-    return Registry(http, _consented(record), known, local)
+    if named is None or named is OURS or settings.named_seer is None:
+        return known
+    aliases = filter(None, (named.provider, settings.named_seer[0]))
+    return known | {alias: replace(named, model="", said=alias) for alias in aliases}
 
 
 def _provider(settings: Settings, upstream: Upstream, key: str = "") -> Named:

@@ -6,9 +6,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sightline.cli.memory import opened
+from sightline.cli.terminal import dollars
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -95,7 +96,7 @@ def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json]) -> Iterator[
 
 
 def _line(row: dict[str, Json]) -> str:
-    cost = "price unknown" if row["cost_usd"] is None else f"${row['cost_usd']:.4f}"
+    cost = "price unknown" if row["cost_usd"] is None else dollars(cast("float", row["cost_usd"]))
     unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and row["cost_usd"] is not None else ""
     calls = "1 call" if row["calls"] == 1 else f"{row['calls']} calls"
     failed = f" ({row['failed']} failed)" if row["failed"] else ""

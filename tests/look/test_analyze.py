@@ -26,7 +26,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.settings import load
-from tests.engine.parts import encoded, picture
+from tests.engine.parts import Talk, encoded, picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
 from tests.scripted.faults import Fail
@@ -616,6 +616,34 @@ def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.Mon
         assert no.message.startswith("VISION_NOT_SUPPORTED: mine/? ")
     assert json.dumps(found.as_dict(), ensure_ascii=False).encode()
     assert door().record.entries("vision_proxy.tool_call")[0].about["reason"] == "?"
+
+
+@requirement("words.any", "law.9")
+@pytest.mark.parametrize("as_bytes", [True, False])
+@pytest.mark.parametrize("context", ["on", "off"])
+def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
+    monkeypatch: pytest.MonkeyPatch, as_bytes: bool, context: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    talk = Talk().say("first \ud800").answer("hm \udfff").say("why \ud800?")
+    talk.read(("be\ud800fore.png", picture()), ("after.png", picture(1)), words="I \udfff look")
+    body: Any = json.dumps(talk.body).encode() if as_bytes else talk.body
+    with eyes("words") as provider:
+        use(
+            monkeypatch,
+            provider,
+            SIGHTLINE_MODELS=json.dumps({"blind*": {"vision": False}}),
+            SIGHTLINE_SYSTEM_PROMPT="Look \udcff well.",
+            SIGHTLINE_INCLUDE_CONTEXT=context,
+        )
+        found = sightline.prepare(body, wire="anthropic", model="blind-\ud800")
+        assert isinstance(found, Prepared), found
+        told = [sent(provider, index)[0] for index in range(3)]
+        asked = [sent(provider, index)[1] for index in range(3)]
+    assert [line.fate for line in found.receipt.sights] == ["told", "told"]
+    assert told.count("Look ? well.") == 2
+    assert ("Assistant: I ? look" in "".join(asked)) is (context == "on")
+    assert any(words.startswith("Image 1: 320x240 pixels (be") for words in asked)
+    assert caplog.records == []
 
 
 @requirement("tools.fault")

@@ -17,6 +17,7 @@ from sightline.grounding.formats import FORMATS
 from sightline.model.asking import Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Compare, Joint, Member
+from sightline.model.fence import sound
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
@@ -92,7 +93,7 @@ class Comparisons:
             image = self._looks.opened(inline)
             if isinstance(seen, Refusal) or isinstance(image, Refusal):
                 return []
-            found.setdefault(image.sha256, (image, name.encode("utf-8", "replace").decode()))
+            found.setdefault(image.sha256, (image, sound(name)))
         return list(found.values())
 
     async def _said(

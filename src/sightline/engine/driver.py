@@ -21,6 +21,7 @@ from sightline.model.facts import (
     Facts,
 )
 from sightline.model.fate import Refused
+from sightline.model.fence import sound
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Profile, WireName
 from sightline.model.receipt import Receipt
@@ -123,7 +124,7 @@ class Engine:
         self, reading: Reading, visitor: Visitor, paid: bool = True, references: bool | None = None
     ) -> Prepared:
         """`references` stands for the setting of this name."""
-        reading = self._routed(reading, visitor)
+        reading = self._routed(_sound(reading), visitor)
         profile = self._profile(visitor, reading.scene.model)
         if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
             profile = replace(profile, sibling=self._image_model(visitor))
@@ -294,6 +295,12 @@ def _precedes(added: Path, place: Path) -> bool:
     *there, index = added
     *here, own = place
     return there == here and isinstance(index, int) and isinstance(own, int) and index <= own
+
+
+def _sound(reading: Reading) -> Reading:
+    """With a name for the model that can be written down, whatever a client has sent for one."""
+    model = sound(reading.scene.model)
+    return reading if model == reading.scene.model else replace(reading, scene=replace(reading.scene, model=model))
 
 
 def _is_image(sight: Sight) -> bool:

@@ -7,7 +7,6 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from sightline.engine.answers import Answers, Reading
 from sightline.engine.comparing import Comparisons
@@ -50,9 +49,6 @@ _SUSPICIONS = 256
 _PLAIN = ("image/png", "image/jpeg")
 _ROUNDS = 8
 _POISON_REMEMBERED = 1024
-_LONGEST_NAME = 256  # of a model, for what is found about it to be kept: names come from outside
-
-_found = lru_cache(maxsize=256)(lookup.profile)  # dozens of patterns, and the same few models all day
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +234,7 @@ def known_profile(
 ) -> Profile:
     """What is known of a model: the user's word, the table, and what the upstream itself has said."""
     moved = hoist if upstream.hoist is None else upstream.hoist
-    find = _found if len(model) <= _LONGEST_NAME else lookup.profile
-    known = find(upstream.preset, wire, model, tuple(overrides), name=upstream.name, hoist=moved)
+    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
 

@@ -21,7 +21,6 @@ from sightline.look.analyze_asking import Asking, form_of
 from sightline.look.analyze_parts import Part, sent_to
 from sightline.look.analyze_result import Analysis
 from sightline.look.doors import Door
-from sightline.look.grounds import coordinates_of
 from sightline.look.loop import wait
 from sightline.look.usage import cost
 from sightline.model.asking import Answer, Question, Usage, bounded
@@ -82,6 +81,7 @@ class Look:
     parts: Sequence[Part]
     seer: Seer
     named: Named | None  # where somebody was named, whose prices may be known
+    form: str  # how the seer is asked for coordinates
     since: float  # when it was asked for
     instead: Refusal | None = None  # why somebody else does not look
 
@@ -134,11 +134,6 @@ class Look:
     @property
     def _generic(self) -> bool:
         return not self.asking.question
-
-    @property
-    def form(self) -> str:
-        """How the seer is asked for coordinates."""
-        return coordinates_of(self.settings, self.seer.name, self.named)
 
     def _prompt(self, hints: Sequence[str], images: Sequence[Member]) -> tuple[str, str]:
         """What the seer is told, and what it is asked."""

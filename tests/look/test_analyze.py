@@ -695,6 +695,7 @@ def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
     own = replace(upstream, api_key="sk-2")
     assert advised(no, own, settings).remedy == "its key was refused; check the apiKey of openai in the settings"
     assert advised(replace(no, status=500), upstream, settings).remedy == "ask again in a while"
+    assert "refuses the request as it is" in advised(replace(no, status=400), upstream, settings).remedy
 
 
 @requirement("FR-4.2.automatic", "FR-3.2.save", "tell.canonical")

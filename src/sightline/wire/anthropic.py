@@ -28,31 +28,38 @@ def read(tree: Json, texts: Texts) -> Scene:
     reader = Reader(texts)
     messages = items(tree, ITEMS)
     for i, message in enumerate(messages):
-        _message(reader, (ITEMS, i, "content"), message, messages[i + 1 : i + 2])
+        if value_in(message, "role") == "assistant":
+            _spoken(reader, (ITEMS, i, "content"), value_in(message, "content"), messages[i + 1 : i + 2])
+        else:
+            _heard(reader, (ITEMS, i, "content"), message)
     tools = (word_in(tool, "name", texts) for _, tool in entries(at(tree, "tools")))
     return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
 
 
-def _message(reader: Reader, place: Path, message: Json, following: list[Json]) -> None:
-    content = value_in(message, "content")
-    role = value_in(message, "role")
-    if role == "assistant":
-        reader.message("assistant")
-        for j, block in entries(content):
-            kind = block.get("type")
-            if kind == "tool_use":
-                name = word_in(block, "name", reader.texts)
-                reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
-            elif kind == _REMOTE and any(map(_is_open, following)):
-                _texts(reader, (*place, j, "content"), block, reader.called(block, "tool_use_id"))
-        return
-    blocks = entries(content)
-    words = [content] if isinstance(content, str) else [text_in(block, "text") for _, block in blocks]
-    results = "tool_result" in [block.get("type") for _, block in blocks]
-    speaks = role == "user" and is_said(words)
-    reader.message("tool" if results else "user" if role == "user" else "other", opens=speaks)
-    for j, block in blocks:
+def _spoken(reader: Reader, place: Path, content: Json, following: list[Json]) -> None:
+    reader.message("assistant")
+    for j, block in entries(content):
         kind = block.get("type")
+        if kind == "tool_use":
+            name = word_in(block, "name", reader.texts)
+            reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
+        elif kind == _REMOTE and any(map(_is_open, following)):
+            _texts(reader, (*place, j, "content"), block, reader.called(block, "tool_use_id"))
+
+
+def _heard(reader: Reader, place: Path, message: Json) -> None:
+    content, user = value_in(message, "content"), value_in(message, "role") == "user"
+    words = [content] if isinstance(content, str) else []
+    held: list[tuple[int, Json, Block]] = []  # what may hold images
+    results = False
+    for j, block in entries(content):
+        if isinstance(text := block.get("text"), str):
+            words.append(text)
+        if (kind := block.get("type")) != "text":
+            held.append((j, kind, block))
+            results = results or kind == "tool_result"
+    reader.message("tool" if results else "user" if user else "other", opens=user and is_said(words))
+    for j, kind, block in held:
         if kind == "image" and (found := source(block, reader.texts)):
             reader.stands((*place, j), found, at(content, j - 1))
         elif kind == "tool_result":

@@ -14,6 +14,7 @@ from sightline.wire.shape import Texts, at, entries, path_in, text_in, word_in
 
 # What clients themselves say in the user's name. A message of nothing else is not the user's.
 _REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+_FIRST = marks.FIRST | {words[0] for words in _REMINDERS}  # few texts of a person begin like these
 
 # Every message is one of these few: none has to be made.
 _MESSAGES = {role: (Message(role), Message(role, opens=True)) for role in get_args(Role)}
@@ -100,9 +101,13 @@ def is_said(texts: Iterable[str]) -> bool:
     """Are these the words of a person, and not of the program in between?"""
     for text in texts:
         bare = text.lstrip()
-        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare) and not marks.refers(bare):
+        if bare and (bare[0] not in _FIRST or not _is_added(bare)):
             return True
     return False
+
+
+def _is_added(bare: str) -> bool:
+    return bare.startswith(_REMINDERS) or marks.leads(bare) or marks.refers(bare)
 
 
 def is_hoist(texts: Iterable[str]) -> bool:

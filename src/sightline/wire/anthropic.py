@@ -149,23 +149,22 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     for message, group in groupby((sight for sight in scene.sights if sight.held), key=lambda sight: sight.message):
         leaving: list[Sight] = []
         for place, held in groupby(group, key=lambda sight: sight.place[:_RESULT]):
-            brought = list(held)
-            hoist = profile.tool_images != "native" or _is_words(place, brought, tree)
-            if at(tree, *place[:-1], "type") == "tool_result":
+            brought, holder = list(held), at(tree, *place[:-1])
+            hoist = profile.tool_images != "native" or _is_words(holder, brought)
+            if value_in(holder, "type") == "tool_result":
                 edits += result(place, brought, tree, DIALECT, hoist=hoist)
             else:
                 edits += in_words(brought, tree, DIALECT)
-            leaving += [sight for sight in brought if hoist and has_pixels(sight)]
-        edits += _shown(message, leaving, tree)
+            leaving += filter(has_pixels, brought) if hoist else ()
+        edits += _shown(message, leaving, tree) if leaving else ()
     return edits
 
 
-def _is_words(place: Path, sights: list[Sight], tree: Json) -> bool:
+def _is_words(holder: Json, sights: list[Sight]) -> bool:
     """Can these sights of a result not be shown in it? What a tool says of its failure may be nothing but text.
 
     Nor may what a search has found, which may stand in the result, nor what a remote tool said.
     """
-    holder = at(tree, *place[:-1])
     amid = any(sight.within is not None and len(sight.place) > _RESULT + 2 for sight in sights)
     return amid or value_in(holder, "type") != "tool_result" or value_in(holder, "is_error") is True
 
@@ -175,8 +174,6 @@ def _shown(message: int, sights: list[Sight], tree: Json) -> list[Edit]:
 
     What has left the assistant's own message stands in the next one.
     """
-    if not sights:
-        return []
     shown = moved(sights, tree, DIALECT)
     remote = at(tree, ITEMS, message, "role") == "assistant"
     place: Path = (ITEMS, message + remote, "content")

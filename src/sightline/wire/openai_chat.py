@@ -41,12 +41,13 @@ def read(tree: Json, texts: Texts) -> Scene:
                 _calls(reader, value_in(message, "tool_calls"))
             case "user":
                 content = value_in(message, "content")
-                reader.heard(place, content, _images(content, texts), run, announced=announced)
+                reader.heard(place, content, _parts(content), _source, run, announced=announced)
             case _:
                 reader.message("other")
                 content = value_in(message, "content")
-                for j, source in _images(content, texts):
-                    reader.pasted(place if isinstance(content, dict) else (*place, j), source)
+                for j, part in _parts(content):
+                    if (source := _source(part, texts)) is not None:
+                        reader.pasted(place if isinstance(content, dict) else (*place, j), source)
         run, announced = [], False
     tools = (word_in(tool.get("function"), "name", texts) for _, tool in entries(at(tree, "tools")))
     return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
@@ -81,14 +82,11 @@ def _parts(content: Json) -> list[tuple[int, Block]]:
     return [(0, content)] if isinstance(content, dict) else entries(content)
 
 
-def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
-    return [(j, source) for j, part in _parts(content) if (source := _source(part, texts)) is not None]
-
-
 def _source(part: Block, texts: Texts) -> Source | None:
-    if part.get("type") == "file":
+    kind = part.get("type")
+    if kind == "file":
         return pictured(value_in(part.get("file"), "file_data"), texts)
-    if part.get("type") != "image_url":
+    if kind != "image_url":
         return None
     held = part.get("image_url")
     if isinstance(url := value_in(held, "url") if isinstance(held, dict) else held, str):

@@ -85,11 +85,13 @@ def _item(reader: Reader, place: Path, kind: str, item: Json, run: list[Call], a
     elif (role := value_in(item, "role")) == "assistant" or kind in _SPOKEN:
         reader.message("assistant")
     elif role == "user" and kind == "message":
-        reader.heard(place, value_in(item, "content"), _images(item, reader.texts), run, announced=announced)
+        content = value_in(item, "content")
+        reader.heard(place, content, entries(content), _source, run, announced=announced)
     else:
         reader.message("other")
-        for j, source in _images(item, reader.texts):
-            reader.pasted((*place, j), source)
+        for j, part in entries(value_in(item, "content")):
+            if (source := _source(part, reader.texts)) is not None:
+                reader.pasted((*place, j), source)
 
 
 def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> bool:
@@ -115,15 +117,11 @@ def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> b
     return any(announces(text_in(part, "text")) for _, part in entries(output))
 
 
-def _images(item: Json, texts: Texts) -> list[tuple[int, Source]]:
-    parts = entries(value_in(item, "content"))
-    return [(j, source) for j, part in parts if (source := _source(part, texts)) is not None]
-
-
 def _source(part: Block, texts: Texts) -> Source | None:
-    if part.get("type") == _FILE:
+    kind = part.get("type")
+    if kind == _FILE:
         return pictured(part.get("file_data"), texts)
-    if part.get("type") not in ("input_image", "computer_screenshot"):
+    if kind not in ("input_image", "computer_screenshot"):
         return None
     if isinstance(url := part.get("image_url"), str):
         return address(url, texts)

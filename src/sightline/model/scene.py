@@ -57,8 +57,6 @@ class Sight:
 
     def meets(self, fate: Fate) -> Sight:
         """The sight with its fate; where nothing else may stand, its pixels stay."""
-        if fate is self.fate:
-            return self
         return self.revised(self.label, fate if not self.fixed or isinstance(fate, Shown | Refitted) else Shown())
 
     def revised(self, label: str, fate: Fate | None) -> Sight:

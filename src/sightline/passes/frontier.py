@@ -125,7 +125,9 @@ class _Fold:
             self._spare(message)
         if cold or steps or opens:
             self._age()
-            self._leave(0 if cold else self._cut(cached), self._stale, message, COLD if cold else RENT)
+            cut = 0 if cold else self._cut(cached)
+            if cut < self._stale:
+                self._leave(cut, self._stale, message, COLD if cold else RENT)
         if views:
             self._heed_limits(message)
 
@@ -206,15 +208,14 @@ class _Fold:
         if sum(weights[:leaving]) < excess:
             old = sum(map(self._is_old, self._live)) if hard and load > most else 0
             leaving = min(old, bisect_left([0, *accumulate(weights)], excess))
-        self._leave(0, leaving, message, f"the provider takes {most:,} {what} at most")
+        if leaving:
+            self._leave(0, leaving, message, f"the provider takes {most:,} {what} at most")
 
     def _is_old(self, one: _Live) -> bool:
         """The model has had a step to look at it, and others have come since."""
         return one.order < self._arrived - self._newest and one.step < self._step
 
     def _leave(self, first: int, end: int, message: int, why: str) -> None:
-        if first >= end:
-            return
         leaving = self._live[first:end]
         shorter = sum(one.saved for one in leaving)
         left = Left(message, why)

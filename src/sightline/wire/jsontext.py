@@ -206,10 +206,15 @@ def _runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
             start += _ESCAPED
         # Inside a run a backslash means that its text is not what stands there: such a string is left to the parser.
         # Those that escape the quote stand behind it.
-        if _run_here(body, end - _WINDOW) and (escape := _backslashes(body, end)) and escape.end() == quote:
+        if _run_here(body, end - _WINDOW) and (end == quote or _only_escapes(body, end, quote)):
             yield start, end
             floor = end
         at = max(quote + 1, at + STRIDE)
+
+
+def _only_escapes(body: bytes | bytearray, at: int, quote: int) -> bool:
+    found = _backslashes(body, at)
+    return found is not None and found.end() == quote
 
 
 def _stop(body: bytes | bytearray, at: int) -> int:

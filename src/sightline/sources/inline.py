@@ -8,12 +8,12 @@ import re
 
 import pybase64
 
+from sightline.model.letters import STANDARD
 from sightline.model.refusal import Refusal
 
 Text = bytes | bytearray | memoryview
 _PREFIX = re.compile(rb"data:[^,]*;base64,", re.IGNORECASE)
 _LONGEST_PREFIX = 512
-_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _BLANKS = b" \t\r\n\f\v"
 
 
@@ -62,7 +62,7 @@ def _plain(text: bytes) -> bytes:
     """The text in the standard alphabet, without blanks and with its padding."""
     if b"\\" in text:
         text = _unescaped(text)
-    text = text.translate(_URL_SAFE, _BLANKS)
+    text = text.translate(STANDARD, _BLANKS)
     unpadded = text.rstrip(b"=")
     return unpadded + b"=" * (-len(unpadded) % 4)
 

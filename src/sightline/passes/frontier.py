@@ -12,7 +12,7 @@ on. Those in front of it have more behind them, and may have to wait.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
@@ -36,6 +36,10 @@ class Beat(NamedTuple):
     speaks: bool = False  # by the assistant
     opens: bool = False  # a turn begins with it
     cold: bool = False  # the request that ended with it found nothing cached
+
+
+AnyBeat = tuple[int, bool, bool, bool]
+"""A `Beat`, or the same without names: there is one for every message, and this one is made three times as fast."""
 
 
 class View(NamedTuple):
@@ -65,7 +69,7 @@ class _Live:
 
 
 def frontier(
-    beats: Sequence[Beat],
+    beats: Iterable[AnyBeat],
     views: Sequence[View],
     price: CachePrice,
     limits: Limits,
@@ -110,7 +114,7 @@ class _Fold:
         self._spoke = False
         self._soonest = inf  # the message at which one of them is lost
 
-    def hear(self, message: int, beat: Beat, views: Sequence[tuple[int, View]]) -> None:
+    def hear(self, message: int, beat: AnyBeat, views: Sequence[tuple[int, View]]) -> None:
         tokens, speaks, opens, cold = beat
         steps = speaks and not self._spoke
         self._spoke = speaks
@@ -132,12 +136,13 @@ class _Fold:
             self._heed_limits(message)
 
     def _take(self, number: int, view: View) -> None:
-        if not view.stays and view.tokens > LINE:
-            self._live.append(_Live(number, view, self._arrived, self._step, self._length, view.tokens - LINE))
+        tokens, lost = view.tokens, view.lost
+        if tokens > LINE and not view.stays:
+            self._live.append(_Live(number, view, self._arrived, self._step, self._length, tokens - LINE))
             self._arrived += 1
-            if view.lost is not None:
-                self._soonest = min(self._soonest, view.lost)
-        self._length += view.tokens
+            if lost is not None:
+                self._soonest = min(self._soonest, lost)
+        self._length += tokens
         self._weigh(view, 1)
 
     def _spare(self, message: int) -> None:
@@ -179,11 +184,10 @@ class _Fold:
         step, rent, saved = self._step, self._saved * self._step - self._due, self._saved
         last = self._live[self._stale - 1]
         least = self._price * max(0, cached - last.before - last.saved)
-        for index in range(self._stale):
+        for index, one in enumerate(self._live):
             paid = self._rent * rent
             if paid < least:
                 break
-            one = self._live[index]
             behind = cached - one.before - saved
             if behind <= 0 or paid >= self._price * behind:
                 return index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate, chain, repeat
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Call, Scene, Sight
 from sightline.model.sizing import Sizing, tokens
 from sightline.model.source import Inline
-from sightline.passes.frontier import NEWEST, Beat, Left, View, frontier
+from sightline.passes.frontier import NEWEST, AnyBeat, Left, View, frontier
 
 # The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
 _READERS = frozenset(
@@ -168,12 +168,11 @@ def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules)
     return {shown[number]: each for number, each in left.items()}
 
 
-def beats(scene: Scene, history: History) -> list[Beat]:
-    lengths = chain(history.tokens, repeat(0))
-    return [
-        Beat(length, message.role == "assistant", message.opens, index in history.cold)
-        for index, (message, length) in enumerate(zip(scene.messages, lengths, strict=False))
-    ]
+def beats(scene: Scene, history: History) -> Iterator[AnyBeat]:
+    speaks = [message.role == "assistant" for message in scene.messages]
+    opens = [message.opens for message in scene.messages]
+    cold = [index in history.cold for index in range(len(scene.messages))]
+    return zip(chain(history.tokens, repeat(0)), speaks, opens, cold, strict=False)
 
 
 def _view(sight: Sight, seen: Picture | Refusal | None, sizing: Sizing, way: _Way | None) -> View:

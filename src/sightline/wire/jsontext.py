@@ -338,13 +338,18 @@ def _walk(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot])
 def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     last = at + 1
     at = first = _past(_blank, text, last)
-    passed, absent = dict[str, int](), dict.fromkeys(node)
-    counts = any(isinstance(key, Again) for key in node)
+    absent = dict.fromkeys(node)
+    counts = Again in map(type, node)
+    passed: dict[str, int] = {}
     members: dict[str, tuple[_Member, ...]] = {}
     number = 0
     while text[at] != "}":
         here, before = at, last
-        key, at = _named(text, at)
+        named = _key(text, at)
+        assert named, "it was read before"
+        key, at = named[1], named.end()
+        if "\\" in key:
+            key = _scan(text, here)[0]
         # A repeated key: the last one counts for every parser here, and it overwrites the slots of the first; unless
         # an edit names just that one.
         if counts:
@@ -365,14 +370,6 @@ def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, 
         slots[(*path, new)] = _Slot(last, last, f"{comma}{dumps(new)}:", "")
         comma = ","
     return at + 1
-
-
-def _named(text: str, at: int) -> tuple[str, int]:
-    """The key that begins at `at`, and where its value begins."""
-    found = _key(text, at)
-    assert found, "it was read before"
-    raw = found[1]
-    return _scan(text, at)[0] if "\\" in raw else raw, found.end()
 
 
 def _walk_list(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:

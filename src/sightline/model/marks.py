@@ -25,7 +25,7 @@ _PEERS = (
     "Tool result image:",
 )
 _tagged = re.compile(r"<tool_result\b[^>]*\btool_call_id=[\"']?(?P<id>[^\s\"'>]+)[^>]*>|</tool_result>").fullmatch
-_FIRST = frozenset({"[", "<", *(words[0] for words in _PEERS)})  # the letters that any of them begins with
+FIRST = frozenset({"[", "<", *(words[0] for words in _PEERS)})  # the letters that any of all these begins with
 SEE_BELOW = "(see following user message for image)"
 """With this, in a tool's text, one program announces a user message of images without a word."""
 
@@ -46,7 +46,8 @@ def reference(sha256: str) -> str:
 
 def refers(text: str) -> bool:
     """Is this nothing but the reference of an image?"""
-    return len(text) <= _LONGEST and bool(_our_reference(text.strip()))
+    bare = text.strip()
+    return bare[:1] == "[" and len(text) <= _LONGEST and bool(_our_reference(bare))
 
 
 def _bare(name: str) -> str:
@@ -59,7 +60,7 @@ def _bare(name: str) -> str:
 def leads(text: str) -> bool:
     """Is this nothing but the words that somebody put beside an image that was moved?"""
     bare = text.strip()
-    if len(text) > _LONGEST or bare[:1] not in _FIRST:
+    if len(text) > _LONGEST or bare[:1] not in FIRST:
         return False
     return bare in _PEERS or bool(_our_label(bare)) or bool(_tagged(bare))
 

@@ -89,6 +89,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
             scope TEXT NOT NULL, client TEXT NOT NULL, model TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
             UNIQUE (client, model))""",
     ),
+    (
+        """CREATE TABLE legs (
+            scope TEXT NOT NULL, name TEXT NOT NULL, visible TEXT NOT NULL, before TEXT NOT NULL, legs TEXT NOT NULL,
+            results TEXT, images TEXT NOT NULL, made REAL NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, name, visible, before))""",
+    ),
 )
 
 

@@ -143,7 +143,8 @@ def _responses(leg: Leg, whole: Json) -> Iterator[bytes]:
     yield one("response.in_progress", response=running)
     for index, item in enumerate(whole["output"]):
         at = {"item_id": item["id"], "output_index": index}
-        empty = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(item["type"], {})
+        empties: dict[str, Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+        empty = empties.get(item["type"], {})
         yield one("response.output_item.added", output_index=index, item={**item, **empty})
         if item["type"] == "message":
             part = {"type": "output_text", "text": "", "annotations": []}
@@ -188,10 +189,10 @@ _EVENTS: dict[str, Callable[[Leg, Json], Iterator[bytes]]] = {
 def said(wire: str, leg: Leg) -> list[Json]:
     """What a model said, as a client sends it back that saw all of it."""
     if wire == "anthropic":
-        thought = [{"type": "thinking", "thinking": leg.thought, "signature": f"sig {leg.thought}"}]
-        words = [{"type": "text", "text": leg.text}]
-        calls = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.given} for call in leg.calls]
-        return [{"role": "assistant", "content": [*thought[: bool(leg.thought)], *words[: bool(leg.text)], *calls]}]
+        thinking = [{"type": "thinking", "thinking": leg.thought, "signature": f"sig {leg.thought}"}]
+        text = [{"type": "text", "text": leg.text}]
+        uses = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.given} for call in leg.calls]
+        return [{"role": "assistant", "content": [*thinking[: bool(leg.thought)], *text[: bool(leg.text)], *uses]}]
     if wire == "openai_chat":
         message: Json = {"role": "assistant", "content": leg.text or None}
         if leg.thought:
@@ -203,9 +204,9 @@ def said(wire: str, leg: Leg) -> list[Json]:
             ]
         return [message]
     if wire == "openai_responses":
-        thought = [{"type": "reasoning", "id": f"rs_{leg.thought}", "summary": [], "encrypted_content": leg.thought}]
+        thought: list[Json] = [{"type": "reasoning", "id": f"rs_{leg.thought}", "summary": [], "encrypted_content": leg.thought}]
         part = {"type": "output_text", "text": leg.text, "annotations": []}
-        words = [{"type": "message", "id": f"msg_{leg.used}", "role": "assistant", "content": [part]}]
+        words: list[Json] = [{"type": "message", "id": f"msg_{leg.used}", "role": "assistant", "content": [part]}]
         calls = [
             {
                 "type": "function_call",
@@ -428,7 +429,7 @@ class Script:
     """A provider whose model says what was written for it, leg by leg."""
 
     wire: str
-    legs: list[Leg] = field(default_factory=list)
+    legs: list[Leg | Reply | Callable[[Json], Leg]] = field(default_factory=list)
     asked: list[Json] = field(default_factory=list)
     names: int = 0
     whole: bool = False  # it answers in one piece, whatever was asked for
@@ -436,7 +437,10 @@ class Script:
     def answer(self, exchange: Exchange) -> Reply:
         given = json.loads(exchange.body)
         self.asked.append(given)
-        leg = self.legs[len(self.asked) - 1]
+        planned = self.legs[len(self.asked) - 1]
+        if isinstance(planned, Reply):
+            return planned
+        leg = planned if isinstance(planned, Leg) else planned(given)
         self.names += 1
         stream = (given.get("stream") or b"streamGenerate" in exchange.target) and not self.whole
         if not stream:

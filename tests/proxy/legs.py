@@ -204,7 +204,9 @@ def said(wire: str, leg: Leg) -> list[Json]:
             ]
         return [message]
     if wire == "openai_responses":
-        thought: list[Json] = [{"type": "reasoning", "id": f"rs_{leg.thought}", "summary": [], "encrypted_content": leg.thought}]
+        thought: list[Json] = [
+            {"type": "reasoning", "id": f"rs_{leg.thought}", "summary": [], "encrypted_content": leg.thought}
+        ]
         part = {"type": "output_text", "text": leg.text, "annotations": []}
         words: list[Json] = [{"type": "message", "id": f"msg_{leg.used}", "role": "assistant", "content": [part]}]
         calls = [

@@ -192,11 +192,12 @@ class Answers:
         return History(known.tokens, cold, known.head_tokens)
 
 
-def named(reading: Reading) -> Chain | None:
-    """The names of a conversation; None: it is nested too deep to have any."""
+def named(reading: Reading, *, spoken: bool = False) -> Chain | None:
+    """The names of a conversation, or of what was spoken in it; None: it is nested too deep to have any."""
     wire = reading.wire
+    head = () if spoken else wire.head
     try:
-        return chain(_within(reading), wire.head, wire.items, reading.texts, reading.scene.sights)
+        return chain(_within(reading), head, wire.items, reading.texts, reading.scene.sights, spoken=spoken)
     except RecursionError:
         return None
 

@@ -120,8 +120,8 @@ class Engine:
         return self._options.mode != "always" and self._profile(visitor, model).vision is not False
 
     def names(self, reading: Reading) -> tuple[str, ...]:
-        """Of the messages of a body, behind that of what stands before them; none where it is nested too deep."""
-        known = named(reading)
+        """Of what was spoken: before its messages, and up to each; none where it is nested too deep."""
+        known = named(reading, spoken=True)
         return () if known is None else (known.head, *known.names)
 
     def references(self, reading: Reading, visitor: Visitor) -> list[str]:

@@ -12,9 +12,6 @@ from sightline.model.source import Source
 from sightline.wire import rescue
 from sightline.wire.shape import Texts, at, entries, path_in, text_in, word_in
 
-# What clients themselves say in the user's name. A message of nothing else is not the user's.
-_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
-
 # Every message is one of these few: none has to be made.
 _MESSAGES = {role: (Message(role), Message(role, opens=True)) for role in get_args(Role)}
 
@@ -100,7 +97,7 @@ def is_said(texts: Iterable[str]) -> bool:
     """Are these the words of a person, and not of the program in between?"""
     for text in texts:
         bare = text.lstrip()
-        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare) and not marks.refers(bare):
+        if bare and not bare.startswith(marks.REMINDERS) and not marks.leads(bare) and not marks.refers(bare):
             return True
     return False
 

@@ -293,6 +293,8 @@ def test_a_call_by_its_own_id_is_known_also_after_a_compaction_and_its_change_is
         changed = json.loads(json.dumps(echo(wire, whole)).replace("Now the file", "Now a file"))
         post(proxy, wire, [*first, *changed, *brings], system="x" if wire == "anthropic" else None)
         assert script.items(3) == [*first, *changed, *brings]
+        notes = [note for receipt in proxy.receipts for note in receipt.notes]
+        assert notes.count("an answer was sent back changed: what was looked up inside of it stays out") == 1
 
 
 @requirement("loop.rate")

@@ -28,6 +28,7 @@ from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.jsontext import Document
 from sightline.wire.loop import LOOPS
 from sightline.wire.opening import Rejected
 
@@ -156,9 +157,27 @@ class Proxy:
     def _sent(
         self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
     ) -> Awaitable[Exchange | Refusal]:
-        if reading is None or not (reading.scene.sights or reading.added):
-            return self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        return self._attended(request, way, body, reading, reply)
+        if reading is not None and reading.scene.sights:
+            return self._attended(request, way, body, reading, reply)
+        if reading is not None and reading.notes:
+            self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
+        if reading is not None and reading.added:
+            return self._with_more(request, way, body, reading)
+        return self._forward(request, way, [body.data], Changes(unpacked=body.remade))
+
+    async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
+        """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
+        assert isinstance(reading.texts, Document)
+        more = reading.texts.splice(reading.added)
+        exchange = await self._forward(request, way, more, Changes(unpacked=True, read=True))
+        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
+            return exchange
+        with _closed_unless_kept(exchange):
+            no = await rejection(exchange, self._patience)
+        if no is None or not any(name in no.words for name in reading.scene.ours):
+            return exchange
+        self._dialler.rest(exchange, way.url)
+        return await self._forward(request, way, [body.data], Changes(unpacked=body.remade, repeated=True))
 
     async def _with_tools(
         self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from re import compile as pattern
+from re import escape
 
 import orjson
 
@@ -26,7 +27,7 @@ class Ear(ABC):
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        self._marks = tuple(f'"{name}"'.encode() for name in names)
+        self._named = pattern(b'"(?:' + b"|".join(map(escape, sorted(map(str.encode, names)))) + b')"').search
         self._rest = b""
         self._heard: list[bytes] = []
         self._close = False  # every event is looked at
@@ -52,18 +53,20 @@ class Ear(ABC):
 
     def hear(self, data: bytes) -> bytes:
         """What goes to the client now."""
-        seen = self._rest + data if self._rest else data
-        end = max(seen.rfind(b"\n\n") + 2, seen.rfind(b"\n\r\n") + 3)
-        if end < 3:
-            self._rest = seen
-            return b""
-        whole, self._rest = seen[:end], seen[end:]
+        whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
         if not self._close:
-            if not any(mark in whole for mark in self._marks):
+            if self._named(whole) is None:
                 self._heard.append(whole)
                 return whole
             self._attend()
         return b"".join(map(self._passed, _events(whole)))
+
+    def _events(self, data: bytes) -> bytes:
+        """What is whole of what has come; the rest waits for its end."""
+        seen = self._rest + data
+        end = max(seen.rfind(b"\n\n") + 2, seen.rfind(b"\n\r\n") + 3)
+        whole, self._rest = (seen[:end], seen[end:]) if end > 2 else (b"", seen)  # 2: neither was found
+        return whole
 
     def _attend(self) -> None:
         """What has gone out already is part of the leg."""

@@ -17,6 +17,7 @@ from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
 from sightline.engine.shelf import Shelf
+from sightline.model.edit import Edit
 from sightline.model.facts import (
     Answer,
     Check,
@@ -62,6 +63,8 @@ class Reading:
     texts: Texts
     scene: Scene
     routing: Routing | None = None  # where turns with new images have a model of their own
+    added: tuple[Edit, ...] = ()  # what else the body gets: tools of ours
+    notes: tuple[str, ...] = ()  # what has been done to it before
 
 
 class Answers:
@@ -90,9 +93,7 @@ class Answers:
         flights: dict[Need, asyncio.Task[Answer]] = {}
         paths: list[Present] = []
         known = (
-            _chain(reading)
-            if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs)
-            else None
+            named(reading) if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs) else None
         )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
@@ -194,11 +195,12 @@ class Answers:
         return History(known.tokens, cold, known.head_tokens)
 
 
-def _chain(reading: Reading) -> Chain | None:
-    """The names of a conversation; None: it is nested too deep to have any."""
+def named(reading: Reading, *, spoken: bool = False) -> Chain | None:
+    """The names of a conversation, or of what was spoken in it; None: it is nested too deep to have any."""
     wire = reading.wire
+    head = () if spoken else wire.head
     try:
-        return chain(_within(reading), wire.head, wire.items, reading.texts, reading.scene.sights)
+        return chain(_within(reading), head, wire.items, reading.texts, reading.scene.sights, spoken=spoken)
     except RecursionError:
         return None
 

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sightline.engine.answers import Answers, Reading
+from sightline.engine.answers import Answers, Reading, named
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.looks import Looks
@@ -112,6 +112,15 @@ class Engine:
             return None
         return Reading(wire, document.tree, document, wire.read(document.tree, document))
 
+    def sees(self, visitor: Visitor, model: str) -> bool:
+        """Does this model get pixels?"""
+        return self._options.mode != "always" and self._profile(visitor, model).vision is not False
+
+    def names(self, reading: Reading) -> tuple[str, ...]:
+        """Of what was spoken: before its messages, and up to each; none where it is nested too deep."""
+        known = named(reading, spoken=True)
+        return () if known is None else (known.head, *known.names)
+
     def references(self, reading: Reading, visitor: Visitor) -> list[str]:
         """The images of a body that were kept for this visitor, by their sha256 and the file that they came from."""
         return self._answers.references(reading.scene.sights, visitor)
@@ -199,11 +208,11 @@ class Engine:
 
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
         scene, facts = await self._decided(reading, visitor, rules)
-        edits = reading.wire.lower(scene, reading.tree, rules.profile)
-        notes: tuple[str, ...] = ()
+        edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.added]
+        notes = reading.notes
         if way := reading.routing:
             edits = routed.routed(reading.wire.name, reading.tree, edits, way)
-            notes = (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
+            notes += (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
         said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
         return Prepared(edits, reading, scene, rules, said)
 

@@ -11,6 +11,9 @@ MARKER = "[image shown in the following message]"
 BESIDE = "[image shown beside this result]"
 BRIDGE = "I will look at the images that the tools brought."
 
+REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+"""What clients themselves say in the user's name. A message of nothing else is not the user's."""
+
 _LONGEST = 1024  # letters of such words: what is longer is somebody's text, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(r"[\[\]()]+")

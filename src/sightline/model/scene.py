@@ -87,9 +87,10 @@ class Scene:
     tools: frozenset[str] = frozenset()  # the names of those that the model may call
     partial: bool = False  # the provider holds a part of the conversation that is not in the body
     calls: tuple[tuple[int, Call], ...] = ()  # those that name a file, each with the message that makes it
+    ours: frozenset[str] = frozenset()  # of the tools, those that we offer and answer ourselves
 
     def with_sights(self, sights: tuple[Sight, ...]) -> Scene:
-        return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls)
+        return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls, self.ours)
 
     @property
     def ends(self) -> tuple[int, ...]:

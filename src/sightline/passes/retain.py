@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -20,6 +19,7 @@ from sightline.model.scene import Call, Scene, Sight
 from sightline.model.sizing import Sizing, tokens
 from sightline.model.source import Inline
 from sightline.passes.frontier import NEWEST, AnyBeat, Left, View, frontier
+from sightline.passes.tools import called
 
 # The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
 _READERS = frozenset(
@@ -27,7 +27,6 @@ _READERS = frozenset(
     view viewfile viewimage openfile openimage loadimage""".split()
 )
 _LONGEST_NAME = 240
-_is_ours = re.compile(r"(?:mcp__)?sightline(?:__|[._:/-])view_image").fullmatch
 _UNSEEN = Size(1024, 1024)  # stands for an image that only the provider can measure
 
 
@@ -54,7 +53,7 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
     """By their indexes, the sights that can be seen again."""
-    ours = min((name for name in scene.tools if _is_ours(name)), default=None)
+    ours = called(scene, "view_image")
     found: dict[int, _Way] = {}
     for index, sight in enumerate(scene.sights):
         if _has_pixels(sight) and isinstance(sight.source, Inline) and (pasted or sight.role == "tool"):

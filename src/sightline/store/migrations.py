@@ -94,6 +94,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE descriptions ADD COLUMN sent_width INTEGER",
         "ALTER TABLE descriptions ADD COLUMN sent_height INTEGER",
     ),
+    (
+        """CREATE TABLE legs (
+            scope TEXT NOT NULL, name TEXT NOT NULL, visible TEXT NOT NULL, before TEXT NOT NULL, legs TEXT NOT NULL,
+            results TEXT, images TEXT NOT NULL, made REAL NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, name, visible, before))""",
+    ),
 )
 
 

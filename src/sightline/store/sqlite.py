@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sightline.disk import write_whole
+from sightline.model.answered import Answered
 from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
@@ -25,8 +26,9 @@ from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
 from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.model.telling import Telling, written
-from sightline.store import entries, flights, lessons, moments, receipts, spans, tellings
+from sightline.store import entries, flights, legs, lessons, moments, receipts, spans, tellings
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -240,6 +242,7 @@ class SqliteRecord:
                 receipts.forget(connection)
             entries.forget(connection, sha256)
             tellings.forget(connection, sha256)
+            legs.forget(connection, sha256)
             connection.execute("DELETE FROM flights")  # what came of them, whatever they were about
             names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
             drop_unnamed(connection, self._blobs, names)
@@ -294,6 +297,30 @@ class SqliteRecord:
     @_spared(frozenset[str]())
     def looked(self, scope: str, turn: str) -> frozenset[str]:
         return tellings.looked(self._database, scope, turn)
+
+    @_spared(default=False)
+    def answers_in_legs(self, scope: str) -> bool:
+        return legs.any_of(self._database, scope)
+
+    @_spared(())
+    def answered(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
+        found = legs.read(self._database, scope, keys)
+        for row, _ in found:
+            self._touch("legs", row)
+        return [each for _, each in found]
+
+    @_spared(None)
+    def keep_answered(self, scope: str, answered: Answered) -> None:
+        self._recover()
+        with self._database.writing() as connection:
+            weight = legs.keep(connection, scope, answered, self._now())
+        self._wrote(weight)
+
+    @_spared(None)
+    def settle(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
+        with self._database.writing() as connection:
+            weight = legs.settle(connection, scope, answered, results)
+        self._wrote(weight)
 
     @_spared(None)
     def retell(self, scope: str | None, description: Description) -> None:

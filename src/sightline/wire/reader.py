@@ -12,9 +12,7 @@ from sightline.model.source import Source
 from sightline.wire import rescue
 from sightline.wire.shape import Texts, at, path_in, text_in, word_in
 
-# What clients themselves say in the user's name. A message of nothing else is not the user's.
-_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
-_FIRST = marks.FIRST | {words[0] for words in _REMINDERS}  # few texts of a person begin like these
+_FIRST = marks.FIRST | {words[0] for words in marks.REMINDERS}  # few texts of a person begin like these
 
 # Every message is one of these few: none has to be made.
 _MESSAGES = {role: (Message(role), Message(role, opens=True)) for role in get_args(Role)}
@@ -113,7 +111,7 @@ def is_said(texts: Iterable[str]) -> bool:
 
 
 def _is_added(bare: str) -> bool:
-    return bare.startswith(_REMINDERS) or marks.leads(bare) or marks.refers(bare)
+    return bare.startswith(marks.REMINDERS) or marks.leads(bare) or marks.refers(bare)
 
 
 def is_hoist(texts: Iterable[str]) -> bool:

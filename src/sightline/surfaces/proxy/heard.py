@@ -45,17 +45,29 @@ def is_odd(exchange: Exchange) -> bool:
     return exchange.status == 200 and not exchange.header(b"content-type").startswith(b"text/event-stream")
 
 
+def is_whole(exchange: Exchange) -> bool:
+    """An answer in one piece, whatever was asked for."""
+    return exchange.status == 200 and exchange.header(b"content-type").startswith(b"application/json")
+
+
 async def as_events(exchange: Exchange, wire: WireName) -> bytes | Refusal | None:
     """An odd answer as the stream of its wire; None: it is a stream, or too long to tell, and can be passed on."""
     start = await exchange.peek(LARGEST_ERROR, None, enough=lambda seen: len(seen.lstrip()) >= _TELLING)
     if begins_stream(start):
         exchange.headers = [*(each for each in exchange.headers if each[0] != b"content-type"), STREAM]
         return None
-    body = await exchange.peek(_LARGEST_WHOLE, None)
+    data = await whole_of(exchange)
     if not exchange.whole:
-        return None if len(body) >= _LARGEST_WHOLE else _BROKEN
-    data = unpacked(body, exchange.header(b"content-encoding").decode("latin-1"), _LARGEST_WHOLE)
+        return _BROKEN if exchange.closed else None
     if data is not None and begins_stream(data):
         return None
     events = None if data is None else unrolled(wire, data)
     return _UNKNOWN if events is None else events
+
+
+async def whole_of(exchange: Exchange) -> bytes | bytearray | None:
+    """A whole answer, unpacked, if it is one that can be; it can still be passed on."""
+    body = await exchange.peek(_LARGEST_WHOLE, None)
+    if not exchange.whole:  # too long, or broken off
+        return None
+    return unpacked(body, exchange.header(b"content-encoding").decode("latin-1"), _LARGEST_WHOLE)

@@ -91,9 +91,19 @@ def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_pa
             refused = exchange(proxy.url, "/v1/messages", body, headers=headers)
             assert (refused.status, b"x-sightline-token" in refused.body) == (400, True)
         assert exchange(proxy.url, "/sightline/metrics", method="GET").status == 400
+        assert len(provider.exchanges) == 0
         for given in ("s3cret", "Bearer s3cret"):
             far = [("x-sightline-token", given), ("host", "proxy.example.com"), ("authorization", "Bearer theirs")]
             assert exchange(proxy.url, "/v1/messages", body, headers=far).status == 200
         assert len(provider.exchanges) == 2
         for one in provider.exchanges:
             assert (one.header("x-sightline-token"), one.header("authorization")) == ([], ["Bearer theirs"])
+
+
+@requirement("serve.token")
+def test_a_token_may_be_of_any_letters(tmp_path: Path) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url, token="žluťoučký") as proxy:
+        given = [("x-sightline-token", "žluťoučký".encode().decode("latin-1"))]
+        assert exchange(proxy.url, "/sightline/health", method="GET", headers=given).status == 200
+        given = [("x-sightline-token", "zlutoucky")]
+        assert exchange(proxy.url, "/sightline/health", method="GET", headers=given).status == 400

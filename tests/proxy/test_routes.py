@@ -46,6 +46,28 @@ def test_a_credential_goes_to_no_host_but_its_own(path: str, header: tuple[str, 
     assert owner(path, [(header[0].encode(), header[1].encode())]) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "wire", "url"),
+    [
+        ("/u/deepseek/anthropic/v1/messages", "anthropic", "https://api.deepseek.com/anthropic/v1/messages"),
+        ("/u/deepseek/v1/messages", "anthropic", "https://api.deepseek.com/anthropic/v1/messages"),
+        ("/v1/messages/", "anthropic", "https://api.anthropic.com/v1/messages"),
+        ("/v1/chat/completions/", "openai_chat", "https://api.openai.com/v1/chat/completions"),
+        (
+            "/u/gemini/v1beta/openai/chat/completions",
+            "openai_chat",
+            "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+        ),
+    ],
+)
+@requirement("route.served")
+def test_a_path_that_says_again_what_its_upstream_s_address_ends_with_is_read(path: str, wire: str, url: str) -> None:
+    way = route(path, "", [], known())
+    assert isinstance(way, Route)
+    assert way.wire is not None
+    assert (way.wire.name, way.url) == (wire, url)
+
+
 @requirement("route.credential")
 def test_a_key_in_the_query_tells_it_too() -> None:
     assert owner("/v1/models", [], "pageSize=9&key=AIzaSyX") == "gemini"

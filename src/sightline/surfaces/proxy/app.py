@@ -35,6 +35,8 @@ from sightline.wire.opening import Rejected
 log = logging.getLogger("sightline")
 T = TypeVar("T")
 
+_NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
+
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
 
 
@@ -83,7 +85,7 @@ class Proxy:
             self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
-            await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
+            await reply.refused(426, _NO_WEBSOCKET, headers=[(b"upgrade", b"HTTP/1.1")])
             self._watch.ended(request, reply.status)
             return
         if path in _OWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import orjson
@@ -107,7 +107,9 @@ class Reply:
         else:
             await self.refused(503, words(refusal), retry_after=_RETRY_AFTER)
 
-    async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
+    async def refused(
+        self, status: int, message: str, retry_after: int | None = None, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         """An error of our own."""
         if self.begun and self._hearing is None:  # no words fit into what has begun: it stays without an end
             return
@@ -117,10 +119,10 @@ class Reply:
             return
         shape = self._wire.permanent if retry_after is None else self._wire.passing
         body = orjson.dumps(shape(message))
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        told = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
         if retry_after is not None:
-            headers.append((b"retry-after", b"%d" % retry_after))
-        await self._start(status, headers)
+            told.append((b"retry-after", b"%d" % retry_after))
+        await self._start(status, told)
         await self._body(body, more=False)
 
     async def _relay_late(self, exchange: Exchange, ear: Ear | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlsplit
 
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -28,21 +28,16 @@ class Route:
 
 def speaks(path: str, headers: Headers, directory: Directory) -> Wire:
     """The wire whose words a client of this path understands: of another API, those of the nearest one."""
-    if path.startswith("/u/"):
-        path = "/" + path[3:].partition("/")[2]
-    wire, _ = _asked(path)
+    upstream, path = _named(path, directory)
+    wire, _ = _asked(path, None if isinstance(upstream, Refusal) else upstream)
     return wire or _BY_NAME[_dialect(path, headers) or directory.stray]
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
-    upstream: Upstream | None = None
-    if path.startswith("/u/"):
-        name, _, below = path[3:].partition("/")
-        upstream, path = directory.named.get(name), f"/{below}"
-        if upstream is None:
-            known = ", ".join(sorted(directory.named))
-            return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}")
-    wire, endpoint = _asked(path)
+    upstream, path = _named(path, directory)
+    if isinstance(upstream, Refusal):
+        return upstream
+    wire, endpoint = _asked(path, upstream)
     spoken: WireName = wire.name if wire else _dialect(path, headers, query) or directory.stray
     if upstream is None:
         upstream = directory.owners[spoken]
@@ -50,6 +45,17 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
     url = joined(upstream.base(spoken), endpoint.path) + (f"?{query}" if query else "")
     return Route(upstream, url, spoken, wire, endpoint, key)
+
+
+def _named(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:
+    """The upstream that a path names, if it names one, and the path below it."""
+    if not path.startswith("/u/"):
+        return None, path
+    name, _, below = path[3:].partition("/")
+    if (upstream := directory.named.get(name)) is not None:
+        return upstream, f"/{below}"
+    known = ", ".join(sorted(directory.named))
+    return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}"), f"/{below}"
 
 
 def _key_in(query: str) -> tuple[str, str]:
@@ -60,9 +66,16 @@ def _key_in(query: str) -> tuple[str, str]:
     return key, "&".join(pair for pair in pairs if not pair.startswith("key="))
 
 
-def _asked(path: str) -> tuple[Wire | None, Endpoint]:
+def _asked(path: str, upstream: Upstream | None = None) -> tuple[Wire | None, Endpoint]:
+    """The wire of a path. A slash behind it means nothing, nor does what its upstream's own address ends with."""
+    bare = path.rstrip("/")
     for wire in WIRES:
-        if endpoint := wire.match(path):
+        if endpoint := wire.match(bare):
+            return wire, endpoint
+    for wire in WIRES if upstream is not None else ():
+        assert upstream is not None
+        end = urlsplit(upstream.base(wire.name)).path.rstrip("/")
+        if end and bare.startswith(f"{end}/") and (endpoint := wire.match(bare[len(end) :])):
             return wire, endpoint
     return None, Endpoint(path)
 

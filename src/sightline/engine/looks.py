@@ -24,7 +24,7 @@ from sightline.grounding.families import NONE
 from sightline.model.asking import Answer, Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description, Kept, Look
-from sightline.model.image import Image
+from sightline.model.image import Image, Picture
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
@@ -130,12 +130,12 @@ class Looks:
         self._kept.put((visitor.scope, image.sha256), image.sha256)
         return self.held(inline, visitor) or _UNKEPT
 
-    def held(self, inline: Inline, visitor: Visitor) -> Kept | None:
+    def held(self, inline: Inline, visitor: Visitor, seen: Picture | Refusal | None = None) -> Kept | None:
         """An image that was kept lately: a resent one costs neither a decode nor a task."""
         digest = self._digests.get(inline.key)
         if digest is None or self._kept.get((visitor.scope, digest)) is None:
             return None
-        seen = probed(inline)
+        seen = seen or probed(inline)
         return None if isinstance(seen, Refusal) else Kept(digest, seen)
 
     def digest(self, inline: Inline) -> str | Refusal:

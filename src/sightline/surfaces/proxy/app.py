@@ -81,12 +81,12 @@ class Proxy:
             self._watch.ended(request, reply.status)
             return
         line: Line | None = scope.get("extensions", {}).get(LINE)
-        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None, line=line)
+        reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
         self._metrics.begun()
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
-            body = await taken(receive, int(length) if length.isdigit() else None, most)
+            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
             async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
                 await self._serve(request, way, body, reply)
         except Gone:
@@ -174,7 +174,7 @@ class Proxy:
         prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
         if prepared is None:
             return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        exchange = await self._prepared_sent(request, way, body, prepared)
+        exchange = await self._prepared_sent(request, way, body, prepared, visitor)
         if isinstance(exchange, Refusal):
             return exchange
         no = await self._rejected(exchange, reply)
@@ -185,7 +185,7 @@ class Proxy:
         if again is None:
             return exchange
         self._dialler.rest(exchange, way.url)
-        retried = await self._prepared_sent(request, way, body, again)
+        retried = await self._prepared_sent(request, way, body, again, visitor)
         if isinstance(retried, Exchange) and await self._rejected(retried, reply) is None:
             with _closed_unless_kept(retried):
                 await self._engine.taken(again, visitor)
@@ -196,15 +196,18 @@ class Proxy:
         with _closed_unless_kept(exchange), reply.holding():
             return await rejection(exchange, self._patience)
 
-    async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
+    async def _prepared_sent(
+        self, request: Request, way: Route, body: Held, prepared: Prepared, visitor: Visitor
+    ) -> Exchange | Refusal:
         parts = _written(prepared) if prepared.edits else [body.data]
         if parts is None:
             return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
         self._say(prepared.receipt)
-        self._watch.prepared(request, way, prepared.receipt)
+        self._watch.prepared(request, way, prepared.receipt, visitor.scope)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
         changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
-        return await self._forward(request, replace(way, url=prepared.address(way.url)), parts, changes)
+        url = prepared.address(way.url)
+        return await self._forward(request, way if url == way.url else replace(way, url=url), parts, changes)
 
     async def _forward(
         self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED

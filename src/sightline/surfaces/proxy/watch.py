@@ -15,7 +15,7 @@ from sightline.model.fence import plain
 from sightline.model.ports import Record
 from sightline.model.receipt import Filed, Omission, Receipt
 from sightline.model.scene import Json
-from sightline.surfaces.proxy.headers import Request, credential_of
+from sightline.surfaces.proxy.headers import Request
 from sightline.surfaces.proxy.passing import Passing
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
@@ -62,9 +62,8 @@ class Watch:
             self._record.omit(Omission(client, model))
             self._warn(Omission(client, model))
 
-    def prepared(self, request: Request, way: Route, receipt: Receipt) -> None:
+    def prepared(self, request: Request, way: Route, receipt: Receipt, scope: str) -> None:
         request.passing.receipt = receipt
-        scope = self._record.scope_of(credential_of(request, way))
         self._record.file(scope, Filed(receipt, way.api, labels(request)))
 
     def ended(self, request: Request, status: int, way: Route | None = None) -> None:
@@ -88,5 +87,4 @@ def line(passing: Passing, status: int, way: Route | None) -> dict[str, Json]:
 
 def labels(request: Request) -> tuple[tuple[str, str], ...]:
     """What the client calls its session. Nothing is ever looked up by it."""
-    given = ((name.decode(), plain(request.header(name)[:_LONGEST])) for name in _SESSIONS)
-    return tuple((name, value) for name, value in given if value)
+    return tuple([(name.decode(), plain(value[:_LONGEST])) for name in _SESSIONS if (value := request.header(name))])

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from sightline.engine import flights
+from sightline.engine.again import Again
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.flights import Here
 from sightline.engine.options import Options, SeersOf
@@ -78,6 +79,7 @@ class Looks:
         self._seers = seers
         self._options = options
         self._eyes = eyes
+        self._again = Again()
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
         self._kept: Shelf[str] = Shelf(_DIGESTS)
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
@@ -132,7 +134,7 @@ class Looks:
 
     def held(self, inline: Inline, visitor: Visitor, seen: Picture | Refusal | None = None) -> Kept | None:
         """An image that was kept lately: a resent one costs neither a decode nor a task."""
-        digest = self._digests.get(inline.key)
+        digest = self._digests.get(self._again.key(inline))
         if digest is None or self._kept.get((visitor.scope, digest)) is None:
             return None
         seen = seen or probed(inline)
@@ -140,7 +142,7 @@ class Looks:
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""
-        if known := self._digests.get(inline.key):
+        if known := self._digests.get(self._again.key(inline)):
             return known
         image = self.opened(inline)
         return image if isinstance(image, Refusal) else image.sha256

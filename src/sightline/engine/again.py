@@ -1,4 +1,4 @@
-"""Images that come again, with every request of a conversation: known by comparison, a fraction of what a hash costs."""
+"""Images come again with every request of a conversation: known by comparison, at a fraction of what a hash costs."""
 
 from __future__ import annotations
 

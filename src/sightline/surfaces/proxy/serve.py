@@ -9,6 +9,7 @@ import logging
 import re
 import socket
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import httptools
@@ -28,6 +29,7 @@ _COLLECTED = (5_000, 20, 20)
 
 # Bodies of megabytes are the rule here: what has not come yet of one is read straight into its place.
 _STRAIGHT = 64 * 1024
+_SCRATCH = 256 * 1024
 
 _sound = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
 
@@ -187,8 +189,14 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     head_seconds = _HEAD_SECONDS
     cycle: _Cycle | None  # type: ignore[assignment]
 
+    def __init__(self, scratch: memoryview, **given: Any) -> None:
+        """All connections of a server read into `scratch`: what is there is parsed before another comes to read."""
+        super().__init__(**given)
+        self._reader = _Reader(self, scratch)
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_protocol(self._reader)
         self._head = 0  # bytes of a head that has not ended
         self._in_head = True
         self._slow: asyncio.TimerHandle | None = self.loop.call_later(self.head_seconds, self.transport.abort)
@@ -202,8 +210,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
             self.cycle.leaving()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def data_received(self, data: bytes | memoryview) -> None:
+        super().data_received(data)  # type: ignore[arg-type]
         cycle = self.cycle
         if cycle is not None and cycle.more_body and cycle.unread >= _STRAIGHT and not cycle.response_complete:
             self.flow.pause_reading()  # until the application says what it wants of the rest
@@ -283,17 +291,13 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def fill(self, place: memoryview) -> None:
         """The rest of a body, as long as its head has announced, goes to this place and past the parser."""
-        self.flow.pause_reading()
-        self.transport.set_protocol(_Filling(self, place))
+        self._reader.place = place
         self.flow.resume_reading()
 
     def filled(self) -> None:
         """What comes now is another request: the parser still waits for the rest of this one."""
-        self.flow.pause_reading()
-        self.transport.set_protocol(self)
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
-        self.flow.resume_reading()
         self.on_message_complete()
 
     def _in_time(self) -> None:
@@ -302,25 +306,27 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
             self._slow = None
 
 
-class _Filling(asyncio.BufferedProtocol):
-    """In place of `_Protocol` while the rest of a long body comes: not a byte of it is copied."""
+class _Reader(asyncio.BufferedProtocol):
+    """Takes for a `_Protocol` what comes, where it belongs: the rest of a long body is not copied once."""
 
-    def __init__(self, before: _Protocol, place: memoryview) -> None:
-        self._before = before
-        self._place = place
-        self.pause_writing, self.resume_writing = before.pause_writing, before.resume_writing  # type: ignore[method-assign]
+    def __init__(self, protocol: _Protocol, scratch: memoryview) -> None:
+        self._protocol = protocol
+        self._scratch = scratch
+        self.place: memoryview | None = None  # of what is still to come of a body
+        self.pause_writing, self.resume_writing = protocol.pause_writing, protocol.resume_writing  # type: ignore[method-assign]
+        self.connection_lost = protocol.connection_lost  # type: ignore[method-assign]
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._place
+        return self._scratch if self.place is None else self.place
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._place = self._place[nbytes:]
-        if not self._place:
-            self._before.filled()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._place = memoryview(b"")
-        self._before.connection_lost(exc)
+        if self.place is None:
+            self._protocol.data_received(self._scratch[:nbytes])
+            return
+        self.place = self.place[nbytes:]
+        if not self.place:
+            self.place = None
+            self._protocol.filled()
 
 
 def _settled() -> None:
@@ -357,7 +363,7 @@ async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lamb
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=partial(_Protocol, memoryview(bytearray(_SCRATCH))),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         access_log=False,

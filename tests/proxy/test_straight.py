@@ -104,3 +104,16 @@ def test_a_long_body_that_nobody_wants_does_not_stop_up_its_connection(tmp_path:
                 said += connection.recv(65536)
         assert said.startswith(b"HTTP/1.1 400")
         assert [one.body for one in provider.exchanges] == [short]
+
+
+async def test_a_body_whose_last_bytes_come_one_by_one_comes_to_its_end() -> None:
+    long = body(90_000)
+    async with served(echo) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head("/", len(long)) + long[:-9])
+        for at in range(len(long) - 9, len(long)):
+            await asyncio.sleep(0.02)  # so that each is read by itself
+            writer.write(long[at : at + 1])
+        await reader.readuntil(b"\r\n\r\n")
+        assert (await reader.readexactly(64)).decode() == sha256(long).hexdigest()
+        writer.close()

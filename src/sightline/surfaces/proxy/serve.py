@@ -27,8 +27,10 @@ _HEAD_SECONDS = 30.0
 _KEPT = 31 * 1024 * 1024
 _COLLECTED = (5_000, 20, 20)
 
-# Bodies of megabytes are the rule here: what has not come yet of one is read straight into its place.
+# Bodies of megabytes are the rule here: what has not come yet of one is read straight into its place. Of one that only
+# flows through, to ask a client to wait at every 64 KiB costs more than to take a megabyte.
 _STRAIGHT = 64 * 1024
+_UNREAD = 1024 * 1024
 _SCRATCH = 256 * 1024
 
 _sound = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
@@ -49,7 +51,7 @@ class _Cycle(httptools_impl.RequestResponseCycle):
         self.keep_alive, self.waiting_for_100_continue, self.more_body = keep_alive, expects, True
         self.chunked_encoding, self.expected_content_length = None, 0
         self.pieces: list[bytes] = []
-        self.unread = 0
+        self.unread, self.most = 0, _STRAIGHT  # bytes; until the application says what it wants of the rest
         self.leaving: Callable[[], None] | None = None
         self._head = b""
 
@@ -68,10 +70,12 @@ class _Cycle(httptools_impl.RequestResponseCycle):
             self.leaving = None
             self.on_response = _nothing
             self.protocol.tasks.discard(asyncio.current_task())
+            del self.protocol  # another one
 
     async def receive(self) -> Message:  # type: ignore[override]
         self._go_on()
         if not self.disconnected and not self.response_complete:
+            self.most = _UNREAD
             self.flow.resume_reading()
             await self._more()
         if self.disconnected or self.response_complete:
@@ -83,8 +87,9 @@ class _Cycle(httptools_impl.RequestResponseCycle):
     async def whole(self, length: int) -> bytes | bytearray | None:
         """The whole body, of which so many bytes are announced; None: the client has left."""
         self._go_on()
-        if self.more_body and length - self.unread >= _STRAIGHT:
+        if self.more_body and length - self.unread >= _STRAIGHT and not self.disconnected:
             return await self._filled(length)
+        self.most = length + 1  # it is wanted to its end
         self.flow.resume_reading()
         while self.more_body and not self.disconnected:
             await self._more()
@@ -207,14 +212,15 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
+        self._reader.place = None
         if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
             self.cycle.leaving()
 
     def data_received(self, data: bytes | memoryview) -> None:
         super().data_received(data)  # type: ignore[arg-type]
         cycle = self.cycle
-        if cycle is not None and cycle.more_body and cycle.unread >= _STRAIGHT and not cycle.response_complete:
-            self.flow.pause_reading()  # until the application says what it wants of the rest
+        if cycle is not None and cycle.more_body and cycle.unread >= cycle.most and not cycle.response_complete:
+            self.flow.pause_reading()
         if self._in_head and not self.transport.is_closing():
             self._head += len(data)
             if self._head > _LARGEST_HEAD:

@@ -15,7 +15,7 @@ from sightline.model.fence import plain
 from sightline.model.ports import Record
 from sightline.model.receipt import Filed, Omission, Receipt
 from sightline.model.scene import Json
-from sightline.surfaces.proxy.headers import Request
+from sightline.surfaces.proxy.headers import Request, credential_of
 from sightline.surfaces.proxy.passing import Passing
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
@@ -62,8 +62,9 @@ class Watch:
             self._record.omit(Omission(client, model))
             self._warn(Omission(client, model))
 
-    def prepared(self, request: Request, way: Route, receipt: Receipt, scope: str) -> None:
+    def prepared(self, request: Request, way: Route, receipt: Receipt) -> None:
         request.passing.receipt = receipt
+        scope = self._record.scope_of(credential_of(request, way))
         self._record.file(scope, Filed(receipt, way.api, labels(request)))
 
     def ended(self, request: Request, status: int, way: Route | None = None) -> None:

@@ -8,10 +8,12 @@ from sightline.model.geometry import Size
 from sightline.seers.local.boxes import inside
 from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
-from sightline.seers.local.layout import laid_out, order, tables
+from sightline.seers.local.layout import laid_out
+from sightline.seers.local.order import order
 from sightline.seers.local.parts import moved, outside, parts
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Code, Line, Seen
+from sightline.seers.local.tabled import tables
 
 HOMES = ("panel", "bar", "field")  # parts that are read as one
 

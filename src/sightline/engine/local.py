@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from sightline.seers.local.reply import Page
     from sightline.seers.local.seen import Seen
 
-SECONDS = 90.0
-_ENOUGH = 60.0  # seconds after which no more is read: what there is by then is said
+SECONDS = 60.0  # from the asking to the answer, whoever else is asked about meanwhile
+_READING = 0.75  # of what is left of them: then no more is read, and what there is by then is said
 _AT_ONCE = 2
 _IDLE = 30.0  # seconds after which a process that nobody asks leaves, and its memory with it
 _MEMORY = 6 * 1024**3  # bytes of addresses, of which a fraction is ever used
@@ -40,7 +40,7 @@ TASKS = {TASK_NAME: "sightline.engine.local:local_task"}
 
 def readers() -> Workers:
     """The processes; none is started before somebody asks."""
-    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY), idle=_IDLE)
+    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY, waiting=True), idle=_IDLE)
 
 
 def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
@@ -63,9 +63,18 @@ def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
         return engine
     if no := engine.unable():  # what was not looked at is not empty
         return no
+    from sightline.seers.local.engine import give_back
+
+    try:
+        return _replied(data, arguments, engine)
+    finally:
+        give_back()
+
+
+def _replied(data: bytes, arguments: dict[str, Any], engine: Engine) -> tuple[dict[str, Any], bytes] | Refusal:
     from sightline.seers.local.reply import reply
 
-    until = monotonic() + _ENOUGH
+    until = monotonic() + _READING * arguments["seconds"]
     pages = []
     for digest, piece in _pieces(data, arguments["images"]):
         page = _page(digest, piece, engine, until)
@@ -106,7 +115,9 @@ def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refu
     pixels = _decoded(data)
     if isinstance(pixels, Refusal):
         return pixels
-    seen = _seen.get(digest) or _seen.put(digest, _looked(pixels, engine, until))
+    seen = _seen.get(digest) or _looked(pixels, engine, until)
+    if seen.searched and not seen.late:  # with more time there would be more
+        _seen.put(digest, seen)
     return Page(seen, pixels)
 
 

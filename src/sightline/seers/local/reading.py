@@ -7,6 +7,7 @@ page = read_page(pixels, engine)      # the same with how far the page was turne
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ _SURE, _UNSURE = 0.995, 0.9  # under the first the more exact reader is asked to
 _SHARE, _MOST = 0.25, 3_000  # of the columns read, and columns: what the first of these may cost;
 _SMALL_PRINT = 16  # pixels: the second of the bounds does not hold for lines no higher than this
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are, and how much surer that makes them
+_FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
     for each in sorted(tried, key=lambda each: each.sure):
         if each.reader is reader or not alive():
             continue
-        if each.sure >= _UNSURE and not _far_east(each):
+        if each.sure >= _UNSURE and not _far_east(each) and not (each.sure < _SURE and _odd(each)):
             small = len(each.frame.picture) <= _SMALL_PRINT
             left[small] -= _cost(each)
             if each.sure >= _SURE or left[small] < 0:
@@ -183,6 +185,11 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
 
 def _far_east(each: _Try) -> bool:
     return any(far_east(letter.text) for letter in each.letters)
+
+
+def _odd(each: _Try) -> bool:
+    """A letter beside a figure that looks like one: the first reader takes them for each other."""
+    return bool(_FIGURED.search("".join(letter.text for letter in each.letters)))
 
 
 def _stance(tried: Sequence[_Try]) -> int:

@@ -57,6 +57,29 @@ def test_the_parts_of_a_dialog_are_found_with_what_stands_in_them(look: dict[str
 KINDS = ("button", "field", "check", "panel")
 
 
+@pytest.mark.parametrize(
+    ("fill", "outline", "height", "gap"),
+    [
+        ("#ffffff", "#888888", 30, 2),
+        ("#fdfdfd", "#adadad", 26, 2),
+        ("#0067c0", "", 48, 8),
+        ("#ffffff", "#888888", 48, 2),
+    ],
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_equal_buttons_close_together_are_all_found(
+    fill: str, outline: str, height: int, gap: int, *, down: bool
+) -> None:
+    sketch = Sketch((500, 300))
+    boxes = []
+    for place in range(3):
+        x, y = (40, 40 + place * (height + gap)) if down else (40 + place * (90 + gap), 40)
+        sketch.box((x, y, x + 90, y + height), fill, outline, 4)
+        sketch.write(x + 45, y + height / 2, "Delete", anchor="mm")
+        boxes.append(Box(x, y, 90, height))
+    assert [part.box for part in of(parts(sketch.pixels, sketch.lines), "button")] == boxes
+
+
 def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> None:
     sketch = Sketch(ground="#204060")
     sketch.box((0, 0, 640, 40), "#ffffff")

@@ -132,6 +132,18 @@ def _sides(box: Box) -> tuple[int, int]:
     return box.width, box.height
 
 
+def test_short_words_far_apart_on_a_strip_are_read_where_they_stand() -> None:
+    """The two are found as one wide line: most of it is blank, and nothing of it was passed over."""
+    image = Image.new("RGB", (420, 80), "white")
+    pen = ImageDraw.Draw(image)
+    for x in (40, 202):
+        pen.rounded_rectangle((x, 30, x + 159, 55), 3, "#ebebeb")
+        pen.text((x + 80, 43), "No", "#202020", ImageFont.load_default(14), "mm")
+    found = read_page(pixels(image), engine())
+    assert [line.text for line in found.lines] == ["No", "No"]
+    assert found.unread == ()
+
+
 @requirement("read.nothing")
 @pytest.mark.parametrize(
     "image",

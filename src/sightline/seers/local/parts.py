@@ -19,7 +19,8 @@ SEEN = 5  # two colours that differ by less in every channel are one to the eye
 BLOCK = 16  # pixels, by which pictures are looked for
 PICTURE = 64  # pixels, its least side
 ROW = 3.8  # a control is at most so many times as high as its text
-LOW, TALLEST = 46, 72  # in pixels: so high it may be in any case, and no higher
+LOW, TALLEST = 52, 72  # in pixels: so high it may be in any case, and no higher
+BEYOND = (3, 4)  # pixels outside: there a border has ended, and at one of them no neighbour's has begun
 EMPTY = (16, 64)  # the height of a field with nothing in it
 CHECK = (9, 30)  # the side of a check box
 WHOLE = 0.85  # of the image is no panel, but what all stands on
@@ -64,13 +65,15 @@ def _shape(pixels: Pixels, region: Region, lines: Sequence[Line]) -> _Shape | No
     if any(inside(box, line.box, slack=1) for line in lines):  # the inside of a letter
         return None
     height, width = pixels.shape[:2]
-    near, far = _around(pixels, box, 1), _around(pixels, box, 4)
-    if not far:  # the image itself
+    near, *far = (_around(pixels, box, away) for away in (1, *BEYOND))
+    beyond = [colour for colours in far for colour in colours if colour]
+    if not beyond:  # the image itself
         return None
-    ground = commonest(np.array(far, dtype=np.uint8))
+    ground = commonest(np.array(beyond, dtype=np.uint8))
     edged = [
-        distance(edge, region.colour) >= SEEN and distance(edge, ground) >= SEEN and not _alike(edge, far)
-        for edge in near
+        distance(edge, region.colour) >= SEEN and distance(edge, ground) >= SEEN and not _goes_on(edge, further)
+        for edge, *further in zip(near, *far, strict=True)
+        if edge
     ]
     border = len(edged) >= 3 and sum(edged) >= len(edged) - 1
     if border:
@@ -79,19 +82,21 @@ def _shape(pixels: Pixels, region: Region, lines: Sequence[Line]) -> _Shape | No
     return _Shape(box, region.colour, ground, border, region.filled, _within(box, lines))
 
 
-def _alike(edge: Colour, far: Iterable[Colour]) -> bool:
-    return any(distance(edge, ground) < SEEN for ground in far)
+def _goes_on(edge: Colour, further: Iterable[Colour | None]) -> bool:
+    """Whether all that is beyond an edge is of its colour: then it is no border. A neighbour may have the same one."""
+    return all(colour is not None and distance(edge, colour) < SEEN for colour in further)
 
 
-def _around(pixels: Pixels, box: Box, away: int) -> list[Colour]:
-    """The colour in the middle of each side, so far outside."""
+def _around(pixels: Pixels, box: Box, away: int) -> list[Colour | None]:
+    """The colour in the middle of each side, so far outside; None where the image has ended."""
     x, y = box.x + box.width // 2, box.y + box.height // 2
     places = ((x, box.y - away), (x, box.bottom - 1 + away), (box.x - away, y), (box.right - 1 + away, y))
     height, width = pixels.shape[:2]
     return [
         (int(pixels[b, a, 0]), int(pixels[b, a, 1]), int(pixels[b, a, 2]))
-        for a, b in places
         if 0 <= a < width and 0 <= b < height
+        else None
+        for a, b in places
     ]
 
 

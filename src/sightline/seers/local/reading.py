@@ -30,8 +30,8 @@ Pixels = NDArray[np.uint8]
 Alive = Callable[[], bool]
 
 _READ = 0.9  # a line that is less sure was not read: letters of an alphabet that the readers do not know come to less
-_MUCH = 0.4  # of what looks like text: where so much was not read, the rest is doubted
-_WIDEST = 130  # columns that a letter takes at most, with what is blank around it
+_MUCH, _SEVERAL = 0.4, 3  # of what looks like text, and lines: where so much was not read, the rest is doubted
+_WIDEST = 80  # columns with ink that a letter takes at most
 _TALL = 1.5  # a line so much higher than wide reads upwards or downwards
 _SINGLE = 3.0  # unless it is one letter, which may be so much higher than wide
 _POOR = 0.75  # under it another way of standing is tried
@@ -96,14 +96,20 @@ def _known(tried: Sequence[_Try]) -> list[_Try]:
     """What was read, in letters that the readers know."""
     good = [each for each in tried if each.sure >= _READ and not _sparse(each)]
     good = [each for each in good if not is_foreign(each.letters, each.sure)]
-    if sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
+    few = len(tried) - len(good) < _SEVERAL
+    if few or sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
         return good
     return [each for each in good if not is_foreign_here(each.letters, each.sure)]
 
 
 def _sparse(each: _Try) -> bool:
     """Whether most of what is written there was passed over."""
-    return _cost(each) > _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    most = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    if _cost(each) <= most:
+        return False
+    mask, top, bottom = _written(each)
+    inked = sum(end - start for start, end in ink.strokes(mask, top, bottom))
+    return inked * _cost(each) > most * len(mask[0])
 
 
 def _first_tries(pixels: Pixels, spots: Sequence[detect.Spot], pace: Pace, alive: Alive) -> Iterator[_Try]:

@@ -156,7 +156,7 @@ def labels(seen: Seen) -> dict[Part, Line]:
     A form has its labels all before its fields or all above them: where a field has lines at both places, the way of
     the most decides, else the nearest.
     """
-    checks, fields = of_kind(seen, "check"), of_kind(seen, "field")
+    checks, fields = of_kind(seen, "check", "radio"), of_kind(seen, "field")
     near = {part: [line for line in _free(part, seen) if _beside(line, part, seen)] for part in (*checks, *fields)}
     over = {part: [line for line in _free(part, seen) if _above(line, part, fields)] for part in fields}
     before = sum(map(bool, near.values())) - sum(bool(near[part]) for part in checks)
@@ -173,8 +173,8 @@ def labels(seen: Seen) -> dict[Part, Line]:
 def _free(part: Part, seen: Seen) -> Iterator[Line]:
     """Lines with words that stand in no other part, unless that one is around this one as well."""
     others = [
-        other for other in of_kind(seen, "field", "button", "bar", "panel", "check")
-        if other.kind in ("field", "button", "bar", "check") or not _around(other.box, part.box)
+        other for other in of_kind(seen, "field", "button", "bar", "panel", "check", "radio")
+        if other.kind != "panel" or not _around(other.box, part.box)
     ]  # fmt: skip
     held = {at for other in (part, *others) for at in other.lines}
     return (line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text)))
@@ -188,7 +188,9 @@ def _around(outer: Box, inner: Box) -> bool:
 def _beside(line: Line, part: Part, seen: Seen) -> bool:
     """In its row, and nothing between: the label of a field stands before it, that of a check box mostly behind."""
     before, behind = part.box.x - line.box.right, line.box.x - part.box.right
-    reach = 0 <= before <= 24 * line.box.height or (part.kind == "check" and 0 <= behind <= 3 * line.box.height)
+    reach = 0 <= before <= 24 * line.box.height or (
+        part.kind in ("check", "radio") and 0 <= behind <= 3 * line.box.height
+    )
     return reach and in_row(line.box, part.box) and _nothing_between(line, part.box, seen)
 
 

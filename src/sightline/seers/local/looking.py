@@ -11,7 +11,7 @@ from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
 from sightline.seers.local.layout import laid_out
 from sightline.seers.local.order import order
-from sightline.seers.local.parts import moved, outside, parts
+from sightline.seers.local.parts import moved, outside, parts, toggles, without_glyphs
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Code, Line, Seen
 from sightline.seers.local.tabled import tables
@@ -34,7 +34,7 @@ def see(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code] = (), turne
 def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
-    inked = coloured(pixels, lines)
+    inked = coloured(pixels, lines if photograph else without_glyphs(lines, toggles(pixels, lines)))
     known = () if photograph else regions(pixels)
     drawn = charts(pixels, inked, known)
     shapes = () if photograph else outside(parts(pixels, inked, known), [chart.box for chart in drawn])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sightline.model.geometry import Box
 from sightline.seers.local.boxes import inside, union
 from sightline.seers.local.colours import apart, commonest, cut, distance
+from sightline.seers.local.finding import letter_size
 from sightline.seers.local.regions import EVEN, Pixels, Region, regions
 from sightline.seers.local.seen import Colour, Line, Part, PartKind
 
@@ -25,6 +26,9 @@ EMPTY = (16, 64)  # the height of a field with nothing in it
 CHECK = (9, 30)  # the side of a check box
 WHOLE = 0.85  # of the image is no panel, but what all stands on
 MARK = 0.05  # of its pixels are the tick
+DOT, EMPTIED = 0.3, 0.33  # of the width of a circle: less is the radius of a dot in it, more what is empty
+PALE = 60  # what the channels of a colour differ by at most, where a circle is empty
+TALLER, CAPITAL = 1.15, 0.74  # a circle is so much higher than a capital, which is so much of the size of a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def parts(pixels: Pixels, lines: Sequence[Line], found: Sequence[Region] | None 
     whole = Box(0, 0, pixels.shape[1], pixels.shape[0])
     kinds = ((shape, _kind(shape, shapes, lines, whole)) for shape in shapes)
     named = [Part(kind, shape.box, shape.colour, shape.lines) for shape, kind in kinds if kind is not None]
-    named += [*_checks(pixels, lines), *_pictures(pixels, lines)]
+    named += [*toggles(pixels, lines), *_pictures(pixels, lines)]
     page = WHOLE * whole.width * whole.height
     kept = [p for p in named if p.kind != "panel" or (_holds(p, named) and p.box.width * p.box.height < page)]
     return tuple(sorted(kept, key=lambda part: (part.box.y, part.box.x)))
@@ -180,17 +184,29 @@ def _is_bar(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
     )
 
 
-def _checks(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
-    """Small squares right before a line. They are too small for regions, so each place is looked at by itself."""
-    found = ((place, _check(pixels, line)) for place, line in enumerate(lines))
+def toggles(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
+    """Small squares and circles right before a line. They are too small for regions: each place is looked at alone."""
+    found = ((place, _toggle(pixels, line)) for place, line in enumerate(lines) if not _is_glyph(line))
+    texts = [line for line in lines if not _is_glyph(line)]
     return [
         replace(part, lines=(place,))
         for place, part in found
-        if part and not any(inside(part.box, line.box, slack=1) for line in lines)
+        if part and not any(inside(part.box, line.box, slack=1) for line in texts)
     ]
 
 
-def _check(pixels: Pixels, line: Line) -> Part | None:
+def without_glyphs(lines: Sequence[Line], marks: Sequence[Part]) -> list[Line]:
+    """The lines but for those that are such a mark, read as a letter."""
+    return [line for line in lines if not (_is_glyph(line) and any(inside(line.box, mark.box) for mark in marks))]
+
+
+def _is_glyph(line: Line) -> bool:
+    """A single letter as wide as high may be a circle or a square."""
+    width, height = line.box.width, line.box.height
+    return len(line.text) == 1 and min(width, height) >= CHECK[0] - 2 and abs(width - height) <= 0.25 * height
+
+
+def _toggle(pixels: Pixels, line: Line) -> Part | None:
     box = line.box
     reach = 2 * CHECK[1]
     place = Box(box.x - 2 - reach, box.y + box.height // 2 - CHECK[1] // 2 - 3, reach, CHECK[1] + 6)
@@ -206,9 +222,10 @@ def _check(pixels: Pixels, line: Line) -> Part | None:
     side = max(len(columns), len(rows))
     if not (CHECK[0] <= side <= CHECK[1] and abs(len(columns) - len(rows)) <= 0.15 * side):
         return None
-    if not _edged(inked[rows.start : rows.stop, columns.start : columns.stop]):
-        return None
-    return _ticked(pixels, square, ground)
+    drawn = inked[rows.start : rows.stop, columns.start : columns.stop]
+    if _round(drawn):
+        return _chosen(pixels, square) if side >= TALLER * CAPITAL * letter_size(line) else None
+    return _ticked(pixels, square, ground) if _edged(drawn) else None
 
 
 def _last_run(any_: NDArray[np.bool_]) -> range:
@@ -224,6 +241,32 @@ def _edged(inked: NDArray[np.bool_]) -> bool:
     """Whether the four sides are drawn, their corners aside."""
     sides = (inked[0, 2:-2], inked[-1, 2:-2], inked[2:-2, 0], inked[2:-2, -1])
     return all(side.mean() >= 0.85 for side in sides)
+
+
+def _round(inked: NDArray[np.bool_]) -> bool:
+    """Whether a circle is drawn: ink all along it, and none in the corners."""
+    side = len(inked)
+    corner = side // 7
+    corners = [inked[y, x] for y in (corner // 2, -1 - corner // 2) for x in (corner // 2, -1 - corner // 2)]
+    if any(corners):
+        return False
+    angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
+    along = np.zeros(len(angle), dtype=bool)
+    for inward in (0.5, 1.5, 2.5):  # a thin line, drawn softly, is not on every pixel of its way
+        y = np.clip(len(inked) / 2 + (len(inked) / 2 - inward) * np.sin(angle), 0, len(inked) - 1).astype(int)
+        x = np.clip(len(inked[0]) / 2 + (len(inked[0]) / 2 - inward) * np.cos(angle), 0, len(inked[0]) - 1).astype(int)
+        along |= inked[y, x]
+    return bool(along.mean() >= 0.9)
+
+
+def _chosen(pixels: Pixels, circle: Box) -> Part:
+    """By how far its middle reaches: that of an empty circle to the ring, a dot not as far, that of a disc all over."""
+    across = pixels[circle.y + circle.height // 2, circle.x : circle.right]
+    middle = commonest(cut(pixels, circle, more=-int(0.42 * circle.width)).reshape(-1, 3))
+    other = np.flatnonzero(apart(across[None, : len(across) // 2], middle)[0] > 60)
+    reach = 0.5 - (int(other[-1]) + 1 if len(other) else 0) / len(across)
+    empty = EMPTIED < reach < 0.5 and max(middle) - min(middle) < PALE
+    return Part("radio", circle, middle, (), checked=True if reach < DOT else False if empty else None)
 
 
 def _ticked(pixels: Pixels, square: Box, ground: Colour) -> Part | None:

@@ -21,6 +21,7 @@ from sightline.seers.local import detect, ink
 from sightline.seers.local.alphabets import is_foreign, is_foreign_here
 from sightline.seers.local.engine import Engine, Reader
 from sightline.seers.local.frames import DOWNWARD, OVER, UPRIGHT, UPWARD, Frame, framed
+from sightline.seers.local.leading import unmarked
 from sightline.seers.local.pace import Pace, stretch_for
 from sightline.seers.local.recognise import Letter, letters, width_of
 from sightline.seers.local.seen import Line
@@ -129,7 +130,7 @@ def _best(pixels: Pixels, spot: detect.Spot, pace: Pace) -> _Try:
     """The surest of several ways of standing; the first that is sure enough ends the search."""
     best: _Try | None = None
     for turn in _stances(spot):
-        frame = framed(pixels, spot, turn)
+        frame = unmarked(framed(pixels, spot, turn))
         found = _Try(spot, turn, frame, *pace.read(frame.picture))
         if best is None or found.sure > best.sure:
             best = found
@@ -239,4 +240,5 @@ def _lines(each: _Try) -> Iterator[Line]:
     mask, top, bottom = _written(each)
     height, width = mask.shape
     for piece in pieces(each.letters, ink.strokes(mask, top, bottom), width, height):
-        yield Line(piece.text, each.frame.box(piece.left, top, piece.right, bottom), piece.sure, least=piece.least)
+        first, last = ink.rows(mask, (top, bottom), (piece.left, piece.right))
+        yield Line(piece.text, each.frame.box(piece.left, first, piece.right, last), piece.sure, least=piece.least)

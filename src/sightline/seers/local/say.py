@@ -112,6 +112,7 @@ def _parted(seen: Seen) -> Iterator[str]:
     called = labels(seen)
     yield from _few([_field(part, seen, called.get(part)) for part in of_kind(seen, "field")], "fields")
     yield from _few([_check(part, called.get(part)) for part in of_kind(seen, "check")], "check boxes")
+    yield from _few([_radio(part, called.get(part)) for part in of_kind(seen, "radio")], "radio buttons")
     yield from _few([_button(part, seen) for part in of_kind(seen, "button")], "buttons")
     yield from _few([f"A picture at {part.box}, not described." for part in of_kind(seen, "picture")], "pictures")
 
@@ -138,6 +139,11 @@ def _check(part: Part, label: Line | None) -> str:
         None: "a check box of which it cannot be told whether it is checked",
     }
     return f"A check box{_quoted(label)} at {part.box}: {state[part.checked]}."
+
+
+def _radio(part: Part, label: Line | None) -> str:
+    state = {True: "chosen", False: "not chosen", None: "it cannot be told whether it is chosen"}
+    return f"A radio button{_quoted(label)} at {part.box}: {state[part.checked]}."
 
 
 def _quoted(label: Line | None) -> str:

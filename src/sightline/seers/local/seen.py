@@ -22,7 +22,7 @@ class Line:
     least: float = 1.0  # how sure its least sure character is
 
 
-PartKind = Literal["button", "field", "check", "panel", "bar", "picture"]
+PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Part:
     box: Box
     colour: Colour
     lines: tuple[int, ...] = ()  # what stands in it, or beside a check box, as places in `Seen.lines`
-    checked: bool | None = None  # of a check box
+    checked: bool | None = None  # of a check box or a radio button
 
 
 @dataclass(frozen=True, slots=True)

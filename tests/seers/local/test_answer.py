@@ -245,3 +245,23 @@ def test_marks_of_thousands_are_told_by_their_column() -> None:
     assert amounts(["1.250", "980", "12.400", "75"]) == [1250, 980, 12400, 75]
     assert amounts(["1.250", "0.98", "12.4"]) == [1.25, 0.98, 12.4]
     assert amounts(["1.250 kg", "", "Bolt"]) == [1250, None, None]
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Is Manual selected?", "No: it is not chosen"),
+        ("Is the Automatic radio button chosen?", "Yes: it is chosen"),
+        ("How many radio buttons are there?", "2"),
+        ("How many check boxes are there?", "0"),
+        ("What is the value of Manual?", "not chosen (Manual)"),
+        ("Where is the radio button Manual?", "20,50,16,16"),
+    ],
+)
+def test_the_state_of_radio_buttons_is_told(question: str, wanted: str) -> None:
+    lines = tuple(screens.line(text, 46, y) for text, y in (("Automatic", 22), ("Manual", 52)))
+    marks = [Part("radio", Box(20, 20, 16, 16), (0, 0, 200), (0,), checked=True)]
+    marks += [Part("radio", Box(20, 50, 16, 16), (255, 255, 255), (1,), checked=False)]
+    said = answer(question, Seen(Size(300, 90), lines, parts=tuple(marks)))
+    assert isinstance(said, Said), said
+    assert wanted in said.text

@@ -93,15 +93,10 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
         return None
     kind = value.part.kind if value.part else "text"
     label = value.label.text if value.text not in value.label.text else ""
-    if kind == "check" and value.part is not None:
-        state = (
-            "not known to be checked"
-            if value.part.checked is None
-            else "checked"
-            if value.part.checked
-            else "not checked"
-        )
-        return Said(f"{state} ({label})", (Spot(value.label.text, value.part.box),))
+    if kind in ("check", "radio") and value.part is not None:
+        done = "checked" if kind == "check" else "chosen"
+        state = {None: f"not known to be {done}", True: done, False: f"not {done}"}[value.part.checked]
+        return Said(f"{state} ({value.label.text})", (Spot(value.label.text, value.part.box),))
     if not value.text:
         return Said(f'The field "{value.label.text}" is empty.', (Spot(value.label.text, value.box),))
     of = f' ({kind if kind == "field" else "stands for"} "{label}")' if label else f' (in "{value.label.text}")'

@@ -92,7 +92,7 @@ class _Filling:
 
     def _flag(self, name: str) -> Json:
         """Whether a box is checked; what no box says is not known."""
-        checks = [part for part in named(self.seen, name, "check") if part.checked is not None]
+        checks = [part for part in named(self.seen, name, "check", "radio") if part.checked is not None]
         return checks[0].checked if len(checks) == 1 else None
 
     def _list(self, schema: Mapping[str, Any], path: str) -> Json:

@@ -30,6 +30,7 @@ from sightline.seers.local.subjects import (
 )
 
 _COUNTED: Mapping[str, PartKind] = {
+    r"radio buttons?": "radio",
     r"buttons?": "button",
     r"(?:(?:text|input|entry|form) )?(?:fields?|inputs?)|text ?boxes|text box": "field",
     r"(?:check|tick) ?box(?:es)?": "check",
@@ -147,7 +148,7 @@ def listed(asked: Asked) -> Said | None:
     return Said(said, tuple(part_thing(part, seen).spot for part in parts))
 
 
-_checked = re.compile(r"^(?:is|are|was) (?P<what>.+?) (?P<how>un)?(?:checked|ticked|selected)$")
+_checked = re.compile(r"^(?:is|are|was) (?P<what>.+?) (?P<how>un)?(?:checked|ticked|selected|chosen)$")
 _there = re.compile(
     r"^(?:is|are) there (?:an? |any )?(?P<a>.+)$|^do you see (?P<b>.+)$"
     r"|^does (?:it|the \w+|this \w+) (?:contain|say|show|have|include|mention|read) (?P<c>.+)$"
@@ -159,11 +160,12 @@ def is_checked(asked: Asked) -> Said | None:
     if match is None:
         return None
     about = subject(match["what"], asked.quoted)
-    there = [thing for thing in things(asked.seen, Subject(about.name, "check", about.spelled)) if thing.part]
+    kinds: tuple[PartKind, PartKind] = ("check", "radio")
+    there = [thing for kind in kinds for thing in things(asked.seen, Subject(about.name, kind, about.spelled))]
     if not there or there[0].part is None or there[0].part.checked is None:
         return None
-    checked = there[0].part.checked
-    return Said(f"{'Yes' if checked != bool(match['how']) else 'No'}: it is {'checked' if checked else 'not checked'}",
+    checked, done = there[0].part.checked, "checked" if there[0].part.kind == "check" else "chosen"
+    return Said(f"{'Yes' if checked != bool(match['how']) else 'No'}: it is {done if checked else f'not {done}'}",
                 spots_at(there[:1]))  # fmt: skip
 
 

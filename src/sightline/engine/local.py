@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sightline.engine.shelf import Shelf
+from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Limits, Workers
 from sightline.seers.local.seer import TASK_NAME, LocalSeer
@@ -84,8 +85,16 @@ def _replied(data: bytes, arguments: dict[str, Any], engine: Engine) -> tuple[di
     said = reply(arguments["question"], arguments["schema"], pages)
     if isinstance(said, Refusal):
         return said
-    spots = [[each.label, [each.box.x, each.box.y, each.box.width, each.box.height], each.image] for each in said.spots]
+    spots = [[each.label, _placed(each.box, pages[each.image].seen), each.image] for each in said.spots]
     return {"text": said.text, "spots": spots}, b""
+
+
+def _placed(box: Box, seen: Seen) -> list[int]:
+    """In the pixels of the image as it came."""
+    from sightline.seers.local.turning import turned_box
+
+    box = turned_box(box, seen.size, 360 - seen.turned)
+    return [box.x, box.y, box.width, box.height]
 
 
 def _pieces(data: bytes, images: list[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
@@ -111,6 +120,7 @@ _seen: Shelf[Seen] = Shelf(_REMEMBERED)
 
 def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refusal:
     from sightline.seers.local.reply import Page
+    from sightline.seers.local.turning import turned_pixels
 
     pixels = _decoded(data)
     if isinstance(pixels, Refusal):
@@ -118,7 +128,7 @@ def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refu
     seen = _seen.get(digest) or _looked(pixels, engine, until)
     if seen.searched and not seen.late:  # with more time there would be more
         _seen.put(digest, seen)
-    return Page(seen, pixels)
+    return Page(seen, turned_pixels(pixels, seen.turned))
 
 
 def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
@@ -127,10 +137,13 @@ def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
     from sightline.seers.local.codes import codes
     from sightline.seers.local.looking import see
     from sightline.seers.local.reading import read_page
+    from sightline.seers.local.turning import turned_box
 
     page = read_page(pixels, engine, lambda: monotonic() < until)
     seen = see(pixels, page.lines, codes(pixels), page.turned)
-    return replace(seen, unread=page.unread, late=page.late, searched=page.searched)
+    size = Size(pixels.shape[1], pixels.shape[0])
+    unread, late = (tuple(turned_box(box, size, page.turned) for box in boxes) for boxes in (page.unread, page.late))
+    return replace(seen, unread=unread, late=late, searched=page.searched)
 
 
 def _decoded(data: bytes) -> Pixels | Refusal:

@@ -15,7 +15,7 @@ from sightline.seers.local.parts import moved, outside, parts, toggles, without_
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Code, Line, Seen
 from sightline.seers.local.tabled import tables
-from sightline.seers.local.turning import turned_back, turned_box, turned_pixels
+from sightline.seers.local.turning import turned_box, turned_pixels
 
 HOMES = ("panel", "bar", "field")  # parts that are read as one
 
@@ -23,12 +23,12 @@ HOMES = ("panel", "bar", "field")  # parts that are read as one
 def see(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code] = (), turned: int = 0) -> Seen:
     """The image as it was seen; its lines come in any order and leave in that of reading.
 
-    An image that has to be turned to be read is seen as it stands then, and told in its own pixels.
+    An image that has to be turned to be read is seen, and has its places, as it stands then.
     """
     size = Size(pixels.shape[1], pixels.shape[0])
     upright = [replace(line, box=turned_box(line.box, size, turned)) for line in lines]
     marked = [replace(code, box=turned_box(code.box, size, turned)) for code in codes]
-    return turned_back(_seen(turned_pixels(pixels, turned), upright, marked), size, turned)
+    return replace(_seen(turned_pixels(pixels, turned), upright, marked), turned=turned)
 
 
 def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:

@@ -39,7 +39,7 @@ def _layout(seen: Seen) -> Iterator[str]:
     size = f"{seen.size.width} pixels wide and {seen.size.height} high"
     yield f"The image is {size}{_colours(seen)}. Boxes are x,y,width,height."
     if seen.turned:
-        yield f"Its text stands turned: it was read after a turn of {seen.turned} degrees clockwise."
+        yield turn(seen)
     if seen.photograph:
         yield "Most of it is a photograph or a painting: what that shows cannot be told by reading."
     yield from _headed(seen)
@@ -50,6 +50,11 @@ def _layout(seen: Seen) -> Iterator[str]:
     yield from _written(seen)
     yield from (f'A {code.kind} code at {code.box} holds "{code.text}".' for code in seen.codes)
     yield from _unread(seen)
+
+
+def turn(seen: Seen) -> str:
+    """Said of a turned image whenever places are told in words."""
+    return f"The image lies turned: places are told as it stands after a turn of {seen.turned} degrees clockwise."
 
 
 def _no_text(seen: Seen) -> str:

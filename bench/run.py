@@ -2,7 +2,7 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
+BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop, all.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import charts
 import legibility
+import loop
 import ocr
 import peers
 import pixels
@@ -20,11 +21,11 @@ import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
+BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions", "loop")
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions)
+    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -59,6 +60,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             wires.run(args.rounds, file)
         case "seers":
             seers.run(args.rounds, file)
+        case "loop":
+            loop.run(args.rounds, file)
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:

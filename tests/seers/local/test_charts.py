@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.seers.local.axes import number
+from sightline.seers.local.amounts import number
 from sightline.seers.local.charts import charts
 from sightline.seers.local.seen import Chart
 from tests.seers.local.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
@@ -183,3 +183,34 @@ def test_any_text_is_a_finite_number_or_none(text: str) -> None:
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 2)))
 def test_a_number_is_read_as_it_was_written(value: float) -> None:
     assert number(f"{value:,.2f}") == pytest.approx(value)
+
+
+def test_a_line_along_the_foot_of_a_plot_is_no_bar() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    sketch.box((80, 417, 600, 420), "#c6c6c6")
+    for place, name in enumerate(("Alpha", "Beta", "Gamma", "Delta")):
+        sketch.write(120 + place * 140, 440, name, 12, anchor="mm")
+    assert charts(sketch.pixels, sketch.lines) == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "greatest"),
+    [
+        (("0", "200.000", "400.000", "600.000", "800.000", "1.000.000"), 1_000_000),
+        (("0", "200.000", "400.000", "600.000", "800.000"), 800_000),
+        (("0.000", "0.250", "0.500", "0.750", "1.000"), 1),
+        (("0.000", "1.250", "2.500", "3.750", "5.000"), 5),
+    ],
+)
+def test_points_in_the_labels_of_an_axis_are_read_together(labels: tuple[str, ...], greatest: float) -> None:
+    sketch = Sketch()
+    for place, label in enumerate(labels):
+        y = 420 - 350 * place / (len(labels) - 1)
+        sketch.box((92, y, 600, y + 1), "#c0c0c0")
+        sketch.write(84, y + 0.5, label, 12, anchor="rm")
+    for place, (name, share) in enumerate({"North": 0.5, "South": 1.0, "East": 0.25}.items()):
+        sketch.box((130 + place * 150, 420 - 350 * share, 190 + place * 150, 420), BLUE)
+        sketch.write(160 + place * 150, 440, name, 12, anchor="mm")
+    told = {(mark.category): mark.value for mark in only(sketch).marks}
+    assert told == pytest.approx({"North": greatest / 2, "South": greatest, "East": greatest / 4}, rel=0.02)

@@ -34,6 +34,8 @@ def read_bars(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | No
     boxes = [bar.box for bar in bars]
     if all(max(bar.box.width, bar.box.height) <= 1.5 * picture.em for bar in bars):  # none, or marks of a line
         return None
+    if all(bar.box.height <= NEAR for bar in bars):  # lines along the foot
+        return None
     names, legend = _legend(picture, bars)
     labels = labels_of(picture, axis, boxes, legend)
     if not labels and len(bars) < 2:

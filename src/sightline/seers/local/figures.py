@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
+from sightline.seers.local.amounts import amounts
+from sightline.seers.local.amounts import number as amount
 from sightline.seers.local.finding import around, cell_text, tables, words
 from sightline.seers.local.seen import Chart, Mark, Seen, Table
 from sightline.seers.local.subjects import Asked, Said
@@ -194,28 +196,3 @@ def _extreme_row(grid: _Grid, column: int, extreme: int) -> Said | None:
     at = max(valued, key=lambda each: extreme * each[1])[0]
     box = grid.boxes[at][0]
     return Said(f"{grid.cells[at][0]} ({grid.cells[at][column]})", (Spot(grid.cells[at][0], box),) if box else ())
-
-
-def amounts(texts: Sequence[str]) -> list[float | None]:
-    """The numbers of a column, judged together: beside whole numbers "1.250" has a mark of thousands in it."""
-    digits = [re.sub(r"[^\d.,]", "", text) for text in texts if amount(text) is not None]
-    grouped = [each for each in digits if re.fullmatch(r"\d{1,3}(?:\.\d{3})+", each)]
-    if grouped and all(each in grouped or each.isdigit() for each in digits):
-        return [amount(re.sub(r"(?<=\d)\.(?=\d{3})", "", text)) for text in texts]
-    return [amount(text) for text in texts]
-
-
-def amount(text: str) -> float | None:
-    """A number with what may stand around one: a currency, a percent sign, a unit; None: it is something else."""
-    match = re.fullmatch(r"\s*[^\w\s.,+−-]*\s*([+−-]?[\d.,\s']*\d)\s*(?:[^\W\d_]{1,4}|[^\w\s.]{1,2})?\s*", text)
-    if match is None:
-        return None
-    digits = re.sub(r"[\s']", "", match[1]).replace("−", "-")
-    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
-        digits = digits.replace(",", "")
-    elif re.fullmatch(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d+,\d+", digits):
-        digits = digits.replace(".", "").replace(",", ".")
-    try:
-        return float(digits)
-    except ValueError:
-        return None

@@ -10,7 +10,7 @@ import orjson
 
 from sightline.model.asking import Spot
 from sightline.model.scene import Json
-from sightline.seers.local.figures import amount
+from sightline.seers.local.amounts import number, whole
 from sightline.seers.local.finding import cell_text, key, named, of_kind, tables, text_of, titles, value_of
 from sightline.seers.local.seen import Seen
 from sightline.seers.local.subjects import Said
@@ -165,7 +165,7 @@ def _typed(text: str, kinds: frozenset[str]) -> Json:
     """A text as the kind that is asked for; None where it is none of that kind."""
     if "string" in kinds:
         return text or None
-    value = amount(text)
-    if value is None or not kinds & {"number", "integer"}:
-        return None
-    return int(value) if value.is_integer() else value if "number" in kinds else None
+    if "number" not in kinds:
+        return whole(text) if "integer" in kinds else None
+    value = number(text)
+    return int(value) if value is not None and value.is_integer() else value

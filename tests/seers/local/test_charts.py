@@ -214,3 +214,30 @@ def test_points_in_the_labels_of_an_axis_are_read_together(labels: tuple[str, ..
         sketch.write(160 + place * 150, 440, name, 12, anchor="mm")
     told = {(mark.category): mark.value for mark in only(sketch).marks}
     assert told == pytest.approx({"North": greatest / 2, "South": greatest, "East": greatest / 4}, rel=0.02)
+
+
+def test_a_piece_that_lies_beside_the_labels_is_no_ground() -> None:
+    sketch = Sketch()
+    for place in range(6):
+        sketch.box((80 + place * 100, 60, 81 + place * 100, 425), "#c0c0c0")
+        sketch.write(80 + place * 100, 440, f"{place * 20}", 12, anchor="mm")
+    for place, (name, first, second) in enumerate((("Q1", 20, 60), ("Q2", 50, 30), ("Q3", 15, 80))):
+        top = 92 + place * 120
+        sketch.box((80, top, 80 + 5 * first, top + 90), BLUE)
+        sketch.box((80 + 5 * first, top, 80 + 5 * (first + second), top + 90), ORANGE)
+        sketch.write(70, top + 45, name, 12, anchor="rm")
+    told = sorted(mark.value for mark in only(sketch).marks)
+    assert told == pytest.approx([15, 20, 30, 50, 60, 80], abs=1)
+
+
+def test_an_edge_within_a_stack_leaves_every_piece_its_own_value() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    for place, name in enumerate(("Q1", "Q2", "Q3")):
+        x = 120 + place * 160
+        sketch.box((x, 280, x + 60, 420), BLUE)
+        sketch.box((x, 277, x + 60, 280), "#303030")
+        sketch.box((x, 140, x + 60, 277), ORANGE)
+        sketch.box((x, 137, x + 60, 140), "#ff9f3e")
+        sketch.write(x + 30, 440, name, 12, anchor="mm")
+    assert [mark.value for mark in only(sketch).marks] == pytest.approx([40, 40] * 3, abs=1.5)

@@ -100,9 +100,21 @@ def _grounds(picture: Picture, axis: Axis) -> set[Colour]:
             strip = cut(picture.pixels, Box(max(0, start), box.y, 4, box.height)).reshape(-1, 3)
             if start < 0 or not len(strip) or (colour := commonest(strip)) in found:
                 continue
-            if _share(strip, colour) >= 0.6 and _share(tips, colour) >= _share(feet, colour) - 0.02:
+            if _share(strip, colour) < 0.6 or not _crosses(picture, axis, colour):
+                continue
+            if _share(tips, colour) >= _share(feet, colour) - 0.02:
                 found.add(colour)
     return found
+
+
+def _crosses(picture: Picture, axis: Axis, colour: Colour) -> bool:
+    """Whether a colour goes all along the axis somewhere, as the ground does between bars and a piece of one does not."""
+    low, high = axis.span
+    zero = axis.at(0.0)
+    if zero is not None and low - 1.3 * axis.pitch <= zero <= high + 1.3 * axis.pitch:
+        low, high = min(low, zero), max(high, zero)
+    rows = picture.pixels[max(0, int(low)) : int(high) + 1 : 2, ::2]
+    return bool(((apart(rows.reshape(-1, 3), colour) <= 4).reshape(rows.shape[:2]).mean(axis=0) >= 0.85).any())
 
 
 def _bands(picture: Picture, axis: Axis) -> tuple[Pixels, Pixels]:
@@ -144,10 +156,11 @@ def _mended(candidates: Iterable[Region]) -> list[Region]:
 def _one(above: Region, below: Region) -> bool:
     """Whether two pieces are of one bar: the same colour and width, or one of them just its edge."""
     one, other = above.box, below.box
-    thin = min(one.height, other.height) <= 2
+    low = min(one.height, other.height)
     level = abs(one.x - other.x) <= 1 and abs(one.right - other.right) <= 1
     within = abs(one.x - other.x) <= 3 and abs(one.right - other.right) <= 3
-    return (level and distance(above.colour, below.colour) <= 8) or (thin and within)
+    same = distance(above.colour, below.colour) <= (30 if low <= THIN + 2 else 8)  # a line within it mixes its colour
+    return (level and same) or (low <= 2 and within)
 
 
 def _widened(pixels: Pixels, pieces: Sequence[Region]) -> list[Region]:
@@ -244,7 +257,7 @@ def _value(picture: Picture, axis: Axis, bar: _Bar, bars: Sequence[_Bar], labels
     """What the bar says; a number that is printed on it, and agrees, is more exact."""
     tip = _exact_tip(picture.pixels, bar)
     bottom = axis.at(0.0)
-    first = bottom is None or abs(bar.base - bottom) < 1 or not any(other.tip == bar.base for other in bars)
+    first = bottom is None or abs(bar.base - bottom) < 1 or not any(_carries(other, bar) for other in bars)
     value = axis.value(tip) if first else axis.value(tip) - axis.value(bar.base)
     step = abs(axis.value(axis.span[0]) - axis.value(axis.span[1]))
     others = {text.place for text in [*axis.labels, *labels]}
@@ -257,6 +270,11 @@ def _value(picture: Picture, axis: Axis, bar: _Bar, bars: Sequence[_Bar], labels
     if exact:
         return min(exact, key=lambda each: abs(each - value))
     return rounded(value, step)
+
+
+def _carries(below: _Bar, bar: _Bar) -> bool:
+    """Whether a piece stands on another one; an edge may be drawn between them."""
+    return below is not bar and abs(below.tip - bar.base) <= NEAR and abs(below.box.x - bar.box.x) <= 2
 
 
 def _exact_tip(pixels: Pixels, bar: _Bar) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.seers.local.amounts import number
 from sightline.seers.local.axes import Text
+from sightline.seers.local.boxes import union
 from sightline.seers.local.colours import apart, commonest, cut
 from sightline.seers.local.regions import Pixels
 from sightline.seers.local.seen import Line
@@ -18,9 +19,10 @@ from sightline.seers.local.seen import Line
 INKED = 60  # so far from the ground is ink, in the channel that differs most
 WIDE, WIDER = 0.6, 1.2  # heights of a line: the least blank between two labels, and where it could mark thousands
 _SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
+APART = 1.0  # heights of a line: a blank between two names
 LOW = 6  # pixels: a line that is lower is no line of letters
 _SIGNED = re.compile(r"\d[\d.,]*[%kKM]")
-_TICK = re.compile(r"(?<=\w)\s*[-–—_|]+$")
+_TICK = re.compile(r"(?<=[\w%‰$€£¥°)])\s*[-–—_|]+$")
 
 
 def labels(pixels: Pixels, lines: Sequence[Line]) -> tuple[Text, ...]:
@@ -44,7 +46,22 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
         spans = _spans(pixels, box)
         if len(spans) > 1 and spans[0][1] - spans[0][0] <= 3 * box.height:
             box = Box(spans[1][0], box.y, box.right - spans[1][0], box.height)
-    yield Text(place, bare, box, None)
+        yield Text(place, bare, box, None)
+        return
+    yield from (Text(place, name, box, None) for name, box in _names(pixels, bare, box))
+
+
+def _names(pixels: Pixels, text: str, box: Box) -> list[tuple[str, Box]]:
+    """The names that one line is read as: the blank between two of them is wider than one between words."""
+    words = text.split()
+    found: list[tuple[str, Box]] = []
+    for word, place in zip(words, _pieces(pixels, box, len(words), 0.0), strict=False):
+        if found and place.x - found[-1][1].right < APART * box.height:
+            name, left = found[-1]
+            found[-1] = f"{name} {word}", union([left, place])
+        else:
+            found.append((word, place))
+    return found if len(found) > 1 else [(text, box)]
 
 
 def _numbers(text: str) -> tuple[list[str], float]:
@@ -80,7 +97,7 @@ def _pieces(pixels: Pixels, box: Box, count: int, blank: float) -> list[Box]:
     """The boxes of so many labels, parted where the blank is widest; none where it is not wide enough."""
     spans = _spans(pixels, box)
     gaps = sorted(range(1, len(spans)), key=lambda place: spans[place - 1][1] - spans[place][0])[: count - 1]
-    if len(gaps) < count - 1 or any(spans[gap][0] - spans[gap - 1][1] < blank * box.height for gap in gaps):
+    if len(gaps) < max(count - 1, 1) or any(spans[gap][0] - spans[gap - 1][1] < blank * box.height for gap in gaps):
         return []
     edges = [0, *sorted(gaps), len(spans)]
     parts = [(spans[start][0], spans[end - 1][1]) for start, end in pairwise(edges)]

@@ -199,7 +199,8 @@ def test_nothing_is_quoted_that_was_neither_read_nor_asked(seen: Seen, question:
     ("text", "value"),
     [("$1,234.50", 1234.5), ("12 %", 12.0), ("-3", -3.0), ("1.234,5 €", 1234.5), ("3,5", 3.5), ("£69.60", 69.6),
      ("12 GB", 12.0), ("1.200.000", 1.2e6), ("1.2M", 1.2e6), ("$3k", 3000.0), ("64 B", 64.0), ("12,34,567", 1234567.0),
-     ("(5)", -5.0), ("1 234,5", 1234.5), ("1e999", None), ("v1.2.3", None), ("", None), ("Paid", None), ("11 March 2026", None)],
+     ("(5)", -5.0), ("1 234,5", 1234.5), ("1e999", None),
+     ("v1.2.3", None), ("", None), ("Paid", None), ("11 March 2026", None)],
 )  # fmt: skip
 def test_an_amount_is_read_and_nothing_else_is_taken_for_one(text: str, value: float | None) -> None:
     assert amount(text) == value

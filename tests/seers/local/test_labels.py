@@ -61,7 +61,9 @@ def test_numbers_that_were_read_without_the_blanks_between_them_are_labels_each(
     line = Line("10000%20000%30000%", Box(first.x, first.y, last.right - first.x, last.height))
     found = labels(sketch.pixels, [line])
     assert [text.number for text in found] == [10_000, 20_000, 30_000]
-    middles = [(text.middle[0], true.box.x + true.box.width / 2) for text, true in zip(found, sketch.lines, strict=True)]
+    middles = [
+        (text.middle[0], true.box.x + true.box.width / 2) for text, true in zip(found, sketch.lines, strict=True)
+    ]
     assert all(abs(one - other) <= 3 for one, other in middles)
 
 
@@ -70,6 +72,8 @@ def test_names_that_were_read_as_one_line_are_labels_each_and_words_of_one_name_
     sketch.write(40, 100, "New York", 14)
     sketch.write(140, 100, "Oslo", 14)
     first, last = sketch.lines[0].box, sketch.lines[-1].box
-    found = labels(sketch.pixels, [Line("New York Oslo", Box(first.x, first.y, last.right - first.x, first.height + 2))])
+    found = labels(
+        sketch.pixels, [Line("New York Oslo", Box(first.x, first.y, last.right - first.x, first.height + 2))]
+    )
     assert [text.text for text in found] == ["New York", "Oslo"]
     assert all(abs(text.box.x - true.box.x) <= 2 for text, true in zip(found, sketch.lines, strict=True))

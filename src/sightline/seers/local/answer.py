@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from sightline.model.asking import Spot
 from sightline.model.refusal import Refusal
+from sightline.seers.local.cells import row_of, tabled
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.figures import charted, tabled
+from sightline.seers.local.figures import charted
 from sightline.seers.local.finding import (
     Value,
     key,
@@ -16,6 +17,7 @@ from sightline.seers.local.finding import (
     words,
 )
 from sightline.seers.local.hues import coloured
+from sightline.seers.local.listing import exists, is_checked, listed, outstanding
 from sightline.seers.local.places import coded, located, sized, text_at, titled
 from sightline.seers.local.seen import Colour, Line, Seen
 from sightline.seers.local.subjects import (
@@ -26,7 +28,7 @@ from sightline.seers.local.subjects import (
     spots_of,
     subject,
 )
-from sightline.seers.local.tallies import counted, exists, is_checked, listed
+from sightline.seers.local.tallies import counted, kind_of_chart, unlooked
 
 HELP = (
     "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"
@@ -35,11 +37,16 @@ HELP = (
 NO = Refusal("unavailable", "only text and shapes were read here, and they do not answer this question", HELP)
 
 
+UNLOOKED = Refusal("unavailable", "parts, tables and charts are not looked for in a photograph", HELP)
+
+
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
     """The first way of reading the question that leads to something in the image."""
     if _beyond.search(_quotes.sub(" ", question)):
         return NO
     asked = Asked(question, seen, pixel)
+    if seen.photograph and unlooked(asked):
+        return UNLOOKED
     for way in _WAYS:
         if said := way(asked):
             return said
@@ -81,11 +88,22 @@ def _names(phrase: str, asked: Asked) -> Sequence[str]:
     """What a field may be called: as it is asked for, and without whose it is."""
     about = subject(phrase, asked.quoted)
     plain = re.sub(r"^(?:value|content|contents|text) (?:of|in|for) ", "", about.name)
-    owned = re.sub(r"^(?:[^\W\d_]+ )?[^\W\d_]+'s? ", "", plain)
-    shortened = re.sub(
-        r" (?:is|are|was|were)(?: \w+)?$| (?:of|for) the (?:user|customer|person|account|client)$", "", owned
-    )
-    return [name for name in dict.fromkeys((plain, bare(owned), bare(shortened))) if key(name)]
+    owner = _owner.match(plain)
+    named = [plain, f"{owner['who']} {plain[owner.end() :]}"] if owner else [plain]
+    if owner and owner["who"] in _ANYBODY:
+        named.append(plain[owner.end() :])
+    elif owner:  # what another has is not theirs
+        return named
+    shortened = _shown.sub("", named[-1])
+    return [name for name in dict.fromkeys((*named, bare(named[-1]), bare(shortened))) if key(name)]
+
+
+_owner = re.compile(r"(?P<who>(?:[^\W\d_]+ ){0,3}[^\W\d_]+)(?:'s|(?<=s)') ")
+_ANYBODY = frozenset("user customer person account client applicant member form".split())
+_shown = re.compile(
+    r" (?:is|are|was|were)(?: (?:shown|listed|given|displayed|entered|set|written|there|here|it|this|mentioned))?$"
+    r"| (?:of|for) the (?:user|customer|person|account|client)$"
+)
 
 
 def _told(value: Value | None, asked: Asked) -> Said | None:
@@ -109,22 +127,25 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
 
 
 def _quoted(asked: Asked) -> Said | None:
-    """The one line that has every word of the question which matters: what it says is said, and no more."""
+    """The lines that have every word of the question which matters: what they say is said, and no more."""
     if re.match(r"(?:why|should|would|could|can|will|do|does|did|is|are|was|were|has|have)\b", asked.low):
         return None
     wanted = [word for word in words(asked.low) if word not in STOP]
-    if len(wanted) < 2:
-        return None
     lines = [
-        line
-        for line in asked.seen.lines
-        if all(_has(line.text, word) for word in wanted)
-        and asked.wants(line.text)
-        and set(words(line.text)) - set(words(asked.low))  # else it would only repeat the question
-    ]
+        line for line in asked.seen.lines
+        if wanted and all(_has(line.text, word) for word in wanted) and asked.wants(line.text)
+        and _says_more(line.text, asked, len(wanted))
+    ]  # fmt: skip
+    lines = [line for line in lines if set(wanted) <= set(words(line.text))] or lines  # "subtotal" is no total
     return (
         Said("\n".join(f'It says: "{line.text}"' for line in lines), spots_of(lines)) if 0 < len(lines) <= 3 else None
     )
+
+
+def _says_more(text: str, asked: Asked, wanted: int) -> bool:
+    """Whether a line does not only repeat the question; a single word must have a number or some words beside it."""
+    more = set(words(text)) - set(words(asked.low))
+    return bool(more) and (wanted > 1 or len(more) > 2 or any(map(str.isdigit, "".join(more))))
 
 
 def _has(text: str, word: str) -> bool:
@@ -162,17 +183,20 @@ def _red(line: Line) -> bool:
 _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
     counted,
     coded,
+    outstanding,
+    listed,
     coloured,
     sized,
+    kind_of_chart,
     titled,
     located,
     charted,
     tabled,
-    listed,
     is_checked,
     exists,
     text_at,
     _value,
     _error,
     _quoted,
+    row_of,
 )

@@ -108,7 +108,7 @@ def _grounds(picture: Picture, axis: Axis) -> set[Colour]:
 
 
 def _crosses(picture: Picture, axis: Axis, colour: Colour) -> bool:
-    """Whether a colour goes all along the axis somewhere, as the ground does between bars and a piece of one does not."""
+    """Whether a colour goes all along the axis somewhere: the ground does between bars, and a piece of one does not."""
     low, high = axis.span
     zero = axis.at(0.0)
     if zero is not None and low - 1.3 * axis.pitch <= zero <= high + 1.3 * axis.pitch:

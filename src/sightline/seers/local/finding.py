@@ -200,7 +200,13 @@ def _holder(line: Line, seen: Seen, kind: PartKind) -> Part | None:
 
 def tables(seen: Seen) -> list[Table]:
     """The tables, each with its heads: where they stand on a ground of their own, they are found apart."""
-    return [_headed(table, seen) for table in seen.tables]
+    return [_headed(_untitled(table), seen) for table in seen.tables]
+
+
+def _untitled(table: Table) -> Table:
+    """Without a first row of one cell over several columns: that is a title."""
+    wide = max(map(len, table.rows), default=0) > 2 and len(table.rows) > 2
+    return Table(table.box, table.rows[1:]) if wide and sum(map(bool, table.rows[0])) == 1 else table
 
 
 def _headed(table: Table, seen: Seen) -> Table:
@@ -279,8 +285,21 @@ def _below(line: Line, seen: Seen) -> Line | None:
         if 0 <= each.box.y - line.box.bottom <= 1.5 * max(height, each.box.height)
         and abs(each.box.x - line.box.x) <= height
         and (line.text.rstrip().endswith(":") or _valued.match(each.text))
+        and _unlabelled(each, line, seen)
     ]
     return min(under, key=lambda each: each.box.y, default=None)
+
+
+def _unlabelled(value: Line, label: Line, seen: Seen) -> bool:
+    """Whether a line has no label but the one above it: none within it, and none beside it in its row."""
+    if re.match(r"[^:]*[^\W\d_][^:]*:(?:\s|$)", value.text):
+        return False
+    near, level = 12 * label.box.height, [each.box for each in seen.lines if in_row(each.box, label.box)]
+    beside = [
+        each.box for each in _same_panel(value, seen)
+        if each is not value and in_row(each.box, value.box) and _apart(each.box, value.box) <= near
+    ]  # fmt: skip
+    return all(any(head.x < box.right and box.x < head.right for head in level) for box in beside)
 
 
 def in_row(one: Box, other: Box) -> bool:
@@ -302,13 +321,17 @@ def around(boxes: Iterable[Box]) -> Box:
 @dataclass(frozen=True, slots=True)
 class Titles:
     bar: Line | None  # in a title bar
-    heading: Line | None  # the largest text, where one is larger than the rest
+    heading: Line | None  # larger than the rest beside bars and buttons,
+    largest: bool = False  # and than everything else that was read
 
 
 def titles(seen: Seen) -> Titles:
     bars = sorted((part for part in of_kind(seen, "bar") if part.lines), key=lambda part: part.box.y)
     heads = [seen.lines[part.lines[0]] for part in bars if _has_most_below(part.box, seen)]
-    return Titles(heads[0] if heads else None, heading(seen))
+    head = heading(seen)
+    others = [letter_size(line) for line in seen.lines if line is not head]
+    largest = head is not None and all(letter_size(head) > size for size in others)
+    return Titles(heads[0] if heads else None, head, largest)
 
 
 def _has_most_below(box: Box, seen: Seen) -> bool:

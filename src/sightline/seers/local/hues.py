@@ -32,16 +32,26 @@ _shade = re.compile(
     r"\bcolou?r(?:ed)?(?: \w+)? (?:is|are|does|do|has|have|was) (?P<is>.+?)(?: have| painted| coloured)?$"
     r"|\bcolou?r (?:of|for|at) (?P<of>.+)$|^is (?P<yes>.+) (?:colou?red)$"
 )
+_common = re.compile(
+    r"\b(?:main|dominant|common|commonest|which|what|most) (?:\w+ )?colou?rs\b"
+    r"|\b(?P<one>main|dominant|commonest|most common|primary|prevailing) colou?r\b(?!.*\b(?:button|text|bar|field)\b)"
+)
 _point = re.compile(r"\(?\b(\d{1,5})\s*[,;x ]\s*(?:y\s*=?\s*)?(\d{1,5})\)?")
 
 
 def coloured(asked: Asked) -> Said | None:
-    if not re.search(r"\bcolou?rs?\b", asked.low):
-        return None
+    return _of_colour(asked) if re.search(r"\bcolou?rs?\b", asked.low) else None
+
+
+def _of_colour(asked: Asked) -> Said | None:
     if not asked.quoted and (point := _point.search(asked.low)):
         return _colour_at(asked, int(point[1]), int(point[2]))
     if re.search(r"\b(?:main|dominant|common|commonest|which|what|most) (?:\w+ )?colou?rs\b", asked.low):
-        return Said(", ".join(f"{hued(colour)} {share:.0%}" for colour, share in asked.seen.colours))
+        return _commonest(asked)
+    if re.search(
+        r"\b(?:main|dominant|commonest|most common|primary|prevailing) colou?r\b(?!.*\b(?:button|text)\b)", asked.low
+    ):
+        return _commonest(asked, 1)
     match = _shade.search(asked.low)
     if match is None:
         return None
@@ -52,6 +62,11 @@ def coloured(asked: Asked) -> Said | None:
     return _colour_of(
         asked, phrase, ink=ink or bool(re.match(r"(?:the )?(?:text|letters|writing) (?:of|in|on) ", phrase))
     )
+
+
+def _commonest(asked: Asked, most: int | None = None) -> Said | None:
+    told = ", ".join(f"{hued(colour)} {share:.0%}" for colour, share in asked.seen.colours[:most])
+    return Said(told) if told else None
 
 
 def _colour_at(asked: Asked, x: int, y: int) -> Said | None:
@@ -71,6 +86,8 @@ def _colour_of(asked: Asked, phrase: str, *, ink: bool) -> Said | None:
     there = things(asked.seen, about)
     if not there:
         return absent(about)
+    if asked.seen.photograph:  # where letters and their ground have no colour of their own
+        return None
     return Said("; ".join(dict.fromkeys(_hue(thing, asked, ink=ink) for thing in there)), spots_at(there))
 
 

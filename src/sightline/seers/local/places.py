@@ -63,6 +63,7 @@ def _side(box: Box, seen: Seen) -> str:
 _title = re.compile(
     r"\b(?P<what>title|heading|headline|caption)\b(?: bar)?(?: text)?"
     r"(?: (?:of|in|on|for|at) (?:the |this )?(?:\w+ )?(?P<of>\w+))?"
+    r"|^what(?:'s| is) (?:the|this) (?:bar |line )?(?P<about>chart|graph|plot|diagram) about$"
 )
 _TITLED = frozenset(
     "dialog dialogue window page form chart graph plot diagram screen image screenshot document app top box".split()
@@ -73,9 +74,11 @@ def titled(asked: Asked) -> Said | None:
     match = _title.search(asked.low)
     if match is None or _beside.search(asked.low) or (match["of"] or "page") not in _TITLED:
         return None
-    if not re.match(r"what|which|read|tell|give", asked.low):
+    if not re.match(r"what|which|read|tell|give", asked.low) or (match["about"] and not asked.seen.charts):
         return None
     chart = next((chart for chart in asked.seen.charts if chart.title), None)
+    if chart and match["about"]:
+        return Said(f'Its title is "{chart.title}".', spots_of(found(asked.seen, chart.title)[:1]))
     there = titles(asked.seen)
     if chart and (match["of"] in ("chart", "graph", "plot", "diagram") or not there.bar):
         return Said(f'"{chart.title}"', spots_of(found(asked.seen, chart.title)[:1]))
@@ -84,13 +87,14 @@ def titled(asked: Asked) -> Said | None:
         lines.reverse()
     if not lines:
         return None
-    kinds = {id(there.heading): "the largest text", id(there.bar): "in the title bar"}
+    size = "the largest text" if there.largest else "larger than most of the text"
+    kinds = {id(there.heading): size, id(there.bar): "in the title bar"}
     first, more = lines[0], lines[1:]
-    rest = "".join(f'; the largest text is "{line.text}"' for line in more if line is there.heading)
+    rest = "".join(f'; {size} is "{line.text}"' for line in more if line is there.heading)
     return Said(f'"{first.text}" ({kinds[id(first)]}{rest})', spots_of([first, *more]))
 
 
-_IMAGE = r"(?:the |this )?(?:image|picture|screenshot|screen|photo|file)"
+_IMAGE = r"(?:the |this )?(?:image|picture|screenshot|screen|photo)"
 _size = re.compile(
     rf"\b(?:dimensions|resolution|size|width|height) of {_IMAGE}|how (?:big|large|wide|tall|high) is {_IMAGE}"
     r"|image (?:size|dimensions|resolution)"

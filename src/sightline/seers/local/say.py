@@ -61,7 +61,8 @@ def _headed(seen: Seen) -> Iterator[str]:
     if there.bar:
         yield f'The title bar at {there.bar.box} says "{there.bar.text}".'
     if there.heading and there.heading != there.bar:
-        yield f'The largest text is "{there.heading.text}" at {there.heading.box}.'
+        size = "The largest text is" if there.largest else "Larger than most of the text is"
+        yield f'{size} "{there.heading.text}" at {there.heading.box}.'
 
 
 def _charted(chart: Chart) -> Iterator[str]:
@@ -130,7 +131,13 @@ def _written(seen: Seen) -> Iterator[str]:
     held = {at for part in of_kind(seen, "button") for at in part.lines}
     by_ink: dict[str, list[Line]] = {}
     for at, line in enumerate(seen.lines):
-        if line.ink and at not in held and (ink := colour_name(line.ink)) not in _PLAIN and _bright(line.ink):
+        if (
+            line.ink
+            and not seen.photograph
+            and at not in held
+            and (ink := colour_name(line.ink)) not in _PLAIN
+            and _bright(line.ink)
+        ):
             by_ink.setdefault(ink, []).append(line)
     if sum(map(len, by_ink.values())) * 2 <= max(2, len(seen.lines)):  # where most is coloured, colour says nothing
         for ink, lines in by_ink.items():

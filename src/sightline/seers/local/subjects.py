@@ -68,7 +68,7 @@ STOP = frozenset(
     could would should will shall may might must please tell give show say says said read reads reading written
     shown displayed given listed stand stands value values text texts image picture screenshot screen dialog form
     page window document field fields box input entered typed named called name labelled labeled exact exactly any
-    as about according into inside per each s t not no yes also then than if so""".split()
+    as about according mentioned stated printed set into inside per each s t not no yes also then than if so""".split()
 )
 
 
@@ -92,6 +92,7 @@ class Asked:
     def low(self) -> str:
         """In small letters, without the signs around and the spaces between."""
         plain = " ".join(self.question.replace("’", "'").casefold().split())
+        plain = re.sub(r"^(what|where|who|when|how)s\b", r"\1's", plain)
         return plain.strip(" ?!.").removeprefix("please ").removeprefix("can you ").removeprefix("could you ")
 
     @cached_property

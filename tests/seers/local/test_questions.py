@@ -1,0 +1,243 @@
+"""Questions that are easily answered wrongly: whose, of which row, of what was not looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from sightline.model.geometry import Box, Size
+from sightline.model.refusal import Refusal
+from sightline.seers.local.answer import NO, UNLOOKED, answer
+from sightline.seers.local.seen import Chart, Mark, Part, Seen, Table
+from sightline.seers.local.subjects import Said
+from tests.requirements import requirement
+from tests.seers.local import screens
+from tests.seers.local.screens import BLUE, ORANGE, WHITE, line
+
+PALE = (160, 160, 160)
+
+
+def grid(*rows: Sequence[str]) -> Seen:
+    """A table whose cells stand 200 pixels apart."""
+    cells = [(text, x, y) for y, row in enumerate(rows) for x, text in enumerate(row)]
+    lines = tuple(line(text, 40 + 200 * x, 80 + 40 * y) for text, x, y in cells if text)
+    places = {(x, y): at for at, (x, y) in enumerate((x, y) for text, x, y in cells if text)}
+    held = tuple(
+        tuple((places[x, y],) if (x, y) in places else () for x in range(len(row))) for y, row in enumerate(rows)
+    )
+    return Seen(Size(960, 480), lines, "", tables=(Table(Box(30, 74, 900, 40 * len(rows)), held),))
+
+
+def lines(*texts: str) -> Seen:
+    return Seen(Size(800, 600), tuple(line(text, 40, 40 + 22 * at) for at, text in enumerate(texts)))
+
+
+def words_of(question: str, seen: Seen) -> str:
+    said = answer(question, seen)
+    return "no" if isinstance(said, Refusal) else said.text
+
+
+PEOPLE = grid(
+    ("Name", "Email", "Phone"), ("Bob Smith", "bob@example.org", "555 0101"), ("Ann Lee", "ann@example.org", "")
+)
+PLANS = grid(("Plan", "Price", "Storage"), ("Storage plus", "$12", "500 GB"), ("Basic", "$3", "5 GB"))
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    ("seen", "question", "said"),
+    [
+        (screens.form(), "What is Bob's VAT number?", "no"),
+        (screens.form(), "What is Bob Miller's full name?", "no"),
+        (screens.form(), "What is the customer's VAT number?", '"GB 294 8371 06" (field "VAT number")'),
+        (lines("Customer email: a@example.org", "Supplier email: b@example.org"), "What is the supplier's email?",
+         '"b@example.org" (in "Supplier email: b@example.org")'),
+        (PEOPLE, "What is Bob's email?", "bob@example.org (Email of Bob Smith)"),
+        (PEOPLE, "What is the email of Ann Lee?", "ann@example.org (Email of Ann Lee)"),
+        (PEOPLE, "What is Carl's email?", "no"),
+        (PEOPLE, "What is Lee Smith's email?", "no"),
+        (lines("Space: 12 GB", "Used: 9 GB"), "How much space is free?", "no"),
+        (lines("Space: 12 GB"), "How much space is there?", '"12 GB" (in "Space: 12 GB")'),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_another_is_not_given(seen: Seen, question: str, said: str) -> None:
+    assert words_of(question, seen) == said
+
+
+@pytest.mark.parametrize(
+    ("seen", "question", "said"),
+    [
+        (PLANS, "What is the price of Storage plus?", "$12 (Price of Storage plus)"),
+        (PLANS, "How much storage does Basic have?", "5 GB (Storage of Basic)"),
+        (PLANS, "What is the price and the storage of Basic?", "no"),
+        (grid(("Item", "Price"), ("Price", "$4"), ("Lamp", "$5")), "What is the price of Price?", "no"),
+        (PEOPLE, "What is the phone of Ann Lee?", "nothing (Phone of Ann Lee)"),
+        (grid(("Item", "Size"), ("Log", "900 B"), ("Dump", "2 KB")), "Which item has the highest size?", "no"),
+        (grid(("Item", "Price"), ("Lamp", "$5"), ("Desk", "$5"), ("Pen", "$1")), "Which item has the highest price?",
+         "Lamp ($5); Desk ($5)"),
+        (grid(("Item", "Price"), ("Lamp", "$5"), ("Desk", "?"), ("Pen", "$1")), "Which item has the highest price?",
+         "Lamp ($5), of the 2 rows of 3 that have a number there"),
+    ],
+)  # fmt: skip
+def test_a_cell_is_told_by_its_row_and_its_head(seen: Seen, question: str, said: str) -> None:
+    assert words_of(question, seen) == said
+
+
+def test_a_row_of_one_cell_heads_no_table_and_a_row_of_values_is_no_head() -> None:
+    titled = grid(("Open orders", "", ""), ("Item", "Price", "Quantity"), ("Lamp", "$5", "3"), ("Desk", "$9", "4"))
+    assert words_of("What is the price of the Desk?", titled) == "$9 (Price of Desk)"
+    assert words_of("How many rows does the table have?", titled) == "2, below its head"
+    bare = grid(("Lamp", "$5", "3"), ("Desk", "$9", "4"))
+    assert words_of("How many rows does the table have?", bare) == "2"
+    assert words_of("What columns are there?", bare) == "no"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is the size of the file?", '"4 MB" (in "Size of the file: 4 MB")'),
+        ("What is the size of the image?", "800 pixels wide and 600 high"),
+        ("How big is the file?", "no"),
+    ],
+)
+def test_a_file_that_is_spoken_of_is_not_the_image(question: str, said: str) -> None:
+    assert words_of(question, lines("Size of the file: 4 MB")) == said
+
+
+def test_what_stands_below_with_a_label_of_its_own_is_not_the_value_of_another() -> None:
+    assert words_of("What is the discount?", lines("Discount", "12 items: 40")) == "no"
+    row = (line("Discount", 40, 40), line("£417.60", 40, 62), line("Total", 20, 62))
+    assert words_of("What is the discount?", Seen(Size(800, 600), (*row[:2], line("due", 140, 62)))) == "no"
+    assert words_of("What is the total?", lines("Total", "£417.60")) == '"£417.60" (stands for "Total")'
+    field = Part("field", Box(36, 58, 200, 20), WHITE, (1,))
+    other = replace(lines("Discount", "12"), parts=(field,))
+    assert words_of("What is the discount?", other).startswith('"12"')
+
+
+def _lined(kind: str) -> Chart:
+    marks = [Mark(month, series, 3.0, Box(1, 1, 9, 9), BLUE) for month in ("Jan", "Feb") for series in ("A", "B", "C")]
+    return Chart("line" if kind == "line" else "bar", Box(0, 0, 400, 300), "Visits", tuple(marks))
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    ("kind", "question", "said"),
+    [
+        ("line", "How many lines are in the chart?", "3"),
+        ("line", "How many lines does the graph have?", "3"),
+        ("bar", "How many lines are in the chart?", "No line chart was read."),
+        ("bar", "How many lines of text are there?", "2"),
+        ("bar", "How many lines are there?", "2 lines of text"),
+        ("line", "How many lines are there?", "2 lines of text; the line chart has 3 lines"),
+        ("none", "How many lines are there?", "2 lines of text"),
+        ("none", "How many charts are there?", "No bar chart and no line chart was read; others are not looked for."),
+        ("bar", "How many charts are there?", "1 that was read; only bar charts and line charts are looked for"),
+        ("bar", "How many slices does the pie have?", "no"),
+        ("none", "How many slices are there?", "no"),
+        ("line", "How many bars are there?", "No bar chart was read."),
+        ("bar", "What kind of chart is it?", "a bar chart"),
+        ("bar", "Is this a bar chart or a pie chart?", "a bar chart"),
+        ("bar", "Is this a line chart?", "No: a bar chart"),
+        ("line", "Is this a line graph?", "Yes: a line chart"),
+        ("none", "What kind of chart is it?", "no"),
+        ("bar", "What is this chart about?", 'Its title is "Visits".'),
+        ("bar", "What is in the legend?", "A, B, C"),
+    ],
+)
+def test_what_is_counted_in_a_chart_is_what_it_has(kind: str, question: str, said: str) -> None:
+    seen = replace(lines("Visits", "Jan"), charts=() if kind == "none" else (_lined(kind),))
+    assert words_of(question, seen) == said
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    "question",
+    ["How many buttons are there?", "Which buttons are there?", "Is there a button?", "Where is the OK button?",
+     "How many tables are there?", "How many charts are there?", "Which fields are empty?", "How many check boxes?"],
+)  # fmt: skip
+def test_parts_that_were_not_looked_for_are_not_said_to_be_missing(question: str) -> None:
+    photograph = Seen(Size(640, 480), (line("EXIT", 40, 40),), photograph=True)
+    assert answer(question, photograph) == UNLOOKED
+
+
+def test_the_colour_of_letters_in_a_photograph_is_not_told() -> None:
+    photograph = Seen(Size(640, 480), (line("EXIT", 40, 40, ink=BLUE),), photograph=True)
+    assert answer("What colour is the text EXIT?", photograph) == NO
+
+
+def test_charts_that_both_answer_are_both_told_and_doubts_go_along() -> None:
+    one, other = screens.chart().charts[0], replace(screens.chart().charts[0], title="Costs by region")
+    two = replace(screens.chart(), charts=(one, other))
+    assert words_of("What was Europe in Q1?", two) == (
+        "Revenue by region: 31 million USD (Q1, Europe)\nCosts by region: 31 million USD (Q1, Europe)"
+    )
+    doubtful = replace(screens.chart(), charts=(replace(one, doubts="2 bars are too small to be seen"),))
+    assert words_of("What is the sum of Asia?", doubtful).endswith("(2 bars are too small to be seen)")
+    assert words_of("Which region has the highest total?", screens.chart()) == "no"
+
+
+@pytest.mark.parametrize(
+    ("screen", "question", "said"),
+    [
+        ("form", "Which fields are empty?", '"Company (optional)"'),
+        ("form", "Which fields are filled in?", '"Full name", "VAT number"'),
+        ("form", "list all the fields", '"Full name": "Marguerite O\'Connell", "VAT number": "GB'),
+        ("form", "What is the dominant colour?", "white (#ffffff) 80%"),
+        ("dialog", "what's the main color", "dark blue (#163e5f) 60%"),
+        ("dialog", "Is there any text?", "Yes: 7 lines"),
+        ("dialog", "Is there text in this image?", "Yes: 7 lines"),
+        ("dialog", "What does the error say?", '"Backup could not be completed"\n"required. Error code:'),
+        ("dialog", "Which button is blue?", '"Try again"'),
+        ("dialog", "Which buttons are red?", "No button is red."),
+        ("dialog", "what buttons can I click", '"Try again", "Cancel"'),
+        ("dialog", "What's on the blue button?", '"Try again"'),
+        ("dialog", "What does the button say?", '"Try again", "Cancel"'),
+        ("dialog", "whats the error code", '"0x80070070 (DISK_FULL)"'),
+        ("form", "What's the total?", 'It says: "Total due today £417.60"'),
+    ],
+)  # fmt: skip
+def test_what_people_ask_most_is_answered_where_it_is_there(screen: str, question: str, said: str) -> None:
+    assert words_of(question, screens.ALL[screen]()).startswith(said)
+
+
+def _buttons(*looks: tuple[str, tuple[int, int, int], tuple[int, int, int]]) -> Seen:
+    texts = tuple(line(name, 40 + 120 * at, 40, ink=ink, ground=fill) for at, (name, fill, ink) in enumerate(looks))
+    parts = tuple(Part("button", Box(30 + 120 * at, 30, 100, 32), look[1], (at,)) for at, look in enumerate(looks))
+    return Seen(Size(800, 300), texts, "", parts)
+
+
+@requirement("seer.local.no")
+def test_a_button_that_stands_out_is_told_by_what_is_seen_of_it() -> None:
+    three = _buttons(("Try again", BLUE, WHITE), ("Free up", WHITE, (0, 0, 0)), ("Cancel", WHITE, PALE))
+    said = words_of("Which button is highlighted?", three)
+    assert said == '"Try again" is the only one in blue (#1d5fd1); the others are white (#ffffff).'
+    said = words_of("Which button is greyed out?", three)
+    assert (
+        said == '"Cancel" has paler text than the others: grey (#a0a0a0) on white (#ffffff). Nothing says more of it.'
+    )
+    assert words_of("Is the Cancel button disabled?", three) == "no"
+    alike = _buttons(("One", WHITE, (0, 0, 0)), ("Two", WHITE, (0, 0, 0)), ("Three", WHITE, (0, 0, 0)))
+    assert words_of("Which button is highlighted?", alike) == "no"
+    assert words_of("Which button is disabled?", alike) == "no"
+    assert words_of("Which button is highlighted?", _buttons(("One", BLUE, WHITE), ("Two", ORANGE, WHITE))) == "no"
+
+
+def test_a_row_without_heads_is_quoted_and_what_it_does_not_name_is_said() -> None:
+    seen = grid(("005", "user_151262", "pending"), ("006", "user_609851", "active"))
+    said = words_of("What is the status of user_151262?", seen)
+    spoken = 'Nothing that was read says "status"; where it is spoken of, it says:'
+    assert said == f'{spoken} "005 | user_151262 | pending"'
+    assert words_of("What is the status of user_000001?", seen) == "no"
+    loose = lines("005 user_151262 pending", "006 user_609851 active")
+    assert words_of("What is the status of user_609851?", loose) == f'{spoken} "006 user_609851 active"'
+    twice = lines("user_609851 active", "user_609851 suspended")
+    assert words_of("What is the status of user_609851?", twice) == "no"
+
+
+def test_the_largest_text_is_called_so_only_where_it_is() -> None:
+    big = Seen(Size(800, 600), (line("42", 40, 40, 60), line("Orders today", 40, 120, 24), *lines("a", "b", "c").lines))
+    said = answer("What is the heading?", big)
+    assert isinstance(said, Said)
+    assert said.text == '"Orders today" (larger than most of the text)'

@@ -96,7 +96,6 @@ def test_what_was_read_answers(screen: str, question: str, wanted: str, place: t
         ("dialog", "Is the Cancel button broken?"),
         ("dialog", "Which button should I press?"),
         ("dialog", "What does Try again do?"),
-        ("dialog", "How much space is free?"),
         ("dialog", "What is the title of the song?"),
         ("dialog", "How many disabled buttons are there?"),
         ("form", "What is the phone number?"),

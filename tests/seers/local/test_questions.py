@@ -195,6 +195,9 @@ def test_charts_that_both_answer_are_both_told_and_doubts_go_along() -> None:
         ("dialog", "What's on the blue button?", '"Try again"'),
         ("dialog", "What does the button say?", '"Try again", "Cancel"'),
         ("dialog", "whats the error code", '"0x80070070 (DISK_FULL)"'),
+        ("dialog", "How much space is required?", 'It says: "The drive (E:) has only 1.7 GB free, but 12.4 GB is req'),
+        ("dialog", "What's the name of the program?", 'The title bar says "Backup Manager".'),
+        ("form", "How much do I have to pay today?", 'It says: "Total due today £417.60"'),
         ("form", "What's the total?", 'It says: "Total due today £417.60"'),
     ],
 )  # fmt: skip

@@ -14,14 +14,13 @@ from sightline.seers.local.finding import (
     Value,
     key,
     value_of,
-    words,
 )
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, is_checked, listed, outstanding
 from sightline.seers.local.places import coded, located, sized, text_at, titled
+from sightline.seers.local.quoting import quoted
 from sightline.seers.local.seen import Colour, Line, Seen
 from sightline.seers.local.subjects import (
-    STOP,
     Asked,
     Said,
     bare,
@@ -126,32 +125,6 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
     return Said(f'"{value.text}"{of}', (Spot(value.text, value.box),))
 
 
-def _quoted(asked: Asked) -> Said | None:
-    """The lines that have every word of the question which matters: what they say is said, and no more."""
-    if re.match(r"(?:why|should|would|could|can|will|do|does|did|is|are|was|were|has|have)\b", asked.low):
-        return None
-    wanted = [word for word in words(asked.low) if word not in STOP]
-    lines = [
-        line for line in asked.seen.lines
-        if wanted and all(_has(line.text, word) for word in wanted) and asked.wants(line.text)
-        and _says_more(line.text, asked, len(wanted))
-    ]  # fmt: skip
-    lines = [line for line in lines if set(wanted) <= set(words(line.text))] or lines  # "subtotal" is no total
-    return (
-        Said("\n".join(f'It says: "{line.text}"' for line in lines), spots_of(lines)) if 0 < len(lines) <= 3 else None
-    )
-
-
-def _says_more(text: str, asked: Asked, wanted: int) -> bool:
-    """Whether a line does not only repeat the question; a single word must have a number or some words beside it."""
-    more = set(words(text)) - set(words(asked.low))
-    return bool(more) and (wanted > 1 or len(more) > 2 or any(map(str.isdigit, "".join(more))))
-
-
-def _has(text: str, word: str) -> bool:
-    return word in words(text) or (len(word) > 4 and key(word) in key(text))
-
-
 _trouble = re.compile(
     r"\b(?:errors?|fail(?:ed|ure|s)?|could not|cannot|can't|invalid|exception|denied|not found|fatal|traceback|warning|"
     r"unable|refused|missing|required|enter a valid)\b", re.IGNORECASE
@@ -197,6 +170,6 @@ _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
     text_at,
     _value,
     _error,
-    _quoted,
+    quoted,
     row_of,
 )

@@ -118,7 +118,8 @@ def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
     from sightline.seers.local.reading import read_page
 
     page = read_page(pixels, engine, lambda: monotonic() < until)
-    return replace(see(pixels, page.lines, codes(pixels)), turned=page.turned, unread=page.unread)
+    seen = see(pixels, page.lines, codes(pixels), page.turned)
+    return replace(seen, unread=page.unread, late=page.late, searched=page.searched)
 
 
 def _decoded(data: bytes) -> Pixels | Refusal:

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.seers.local.layout import laid_out, order, ordered, tables
+from sightline.seers.local.layout import laid_out
+from sightline.seers.local.order import order
 from sightline.seers.local.seen import Line
+from sightline.seers.local.tabled import tables
 
 WORD = st.text("abcde ", min_size=1, max_size=30)
 PLACED = st.builds(
@@ -29,7 +31,7 @@ def read(lines: list[Line], boxes: tuple[Box, ...] = ()) -> list[str]:
     """In reading order, whatever order they come in."""
     shuffled = list(lines)
     random.Random(7).shuffle(shuffled)
-    return [line.text for line in ordered(shuffled, boxes)]
+    return [shuffled[place].text for place in order(shuffled, boxes)]
 
 
 def test_two_columns_are_read_one_after_the_other_below_their_heading() -> None:
@@ -118,6 +120,6 @@ def test_code_keeps_its_indentation_and_its_blank_lines() -> None:
 
 
 def test_no_lines_are_no_text() -> None:
-    assert ordered([]) == ()
+    assert order([]) == ()
     assert tables([]) == ()
     assert laid_out([]) == ""

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
 from sightline.seers.local import weights
+from sightline.seers.local.boxes import inside
 from sightline.seers.local.engine import Engine, open_engine
 from sightline.seers.local.reading import Page, read, read_page
 from sightline.seers.local.seen import Line
@@ -98,7 +99,7 @@ def test_a_turned_page_is_read_all_the_same(quarters: int, turned: int) -> None:
     upright = pixels(page(TEXTS))
     found = read_page(np.ascontiguousarray(np.rot90(upright, quarters)), engine())
     assert [line.text for line in found.lines] == TEXTS
-    assert (found.turned, found.unread) == (turned, "")
+    assert (found.turned, found.unread) == (turned, ())
     height, width = upright.shape[:2]
     for line, plain in zip(found.lines, read(upright, engine()), strict=True):
         box = plain.box
@@ -122,8 +123,13 @@ def test_a_page_that_lies_askew_is_read() -> None:
 @requirement("read.unknown")
 def test_letters_that_nobody_knows_are_not_invented() -> None:
     """Mirrored letters stand for those of an alphabet that the readers were not taught."""
-    found = read_page(pixels(ImageOps.mirror(page(TEXTS))), engine())
-    assert found == Page((), 0, "3 places look like text that could not be read")
+    mirrored = ImageOps.mirror(page(TEXTS))
+    boxes = [Box(900 - line.box.right, line.box.y, *_sides(line.box)) for line in read(pixels(page(TEXTS)), engine())]
+    assert read_page(pixels(mirrored), engine()) == Page((), unread=tuple(boxes))
+
+
+def _sides(box: Box) -> tuple[int, int]:
+    return box.width, box.height
 
 
 @requirement("read.nothing")
@@ -165,11 +171,25 @@ def test_when_time_is_over_what_was_read_is_given_and_the_rest_is_told() -> None
     asked = iter([True, True, True])  # one tile, two lines
     found = read_page(pixels(page(TEXTS)), engine(), lambda: next(asked, False))
     assert [line.text for line in found.lines] == TEXTS[:2]
-    assert found.unread == "1 more line was left for lack of time"
+    (late,) = found.late
+    (last,) = (line for line in read(pixels(page(TEXTS)), engine()) if line.text == TEXTS[2])
+    assert inside(last.box, late)
+    assert found.searched
 
 
-def test_without_time_nothing_is_read() -> None:
-    assert read_page(pixels(page(TEXTS)), engine(), lambda: False).lines == ()
+@requirement("read.bounds")
+def test_without_time_nothing_is_read_and_that_is_told() -> None:
+    assert read_page(pixels(page(TEXTS)), engine(), lambda: False) == Page((), searched=False)
+
+
+def test_how_sure_a_line_is_and_its_least_sure_letter_are_told() -> None:
+    """Grain over small letters: some are hard to tell."""
+    image = page(["Fifteen illegible lilies lie still in the mill"], (500, 60), 11)
+    grain = np.random.default_rng(5).normal(0, 55, (60, 500, 1))
+    lines = read(np.clip(pixels(image) + grain, 0, 255).astype(np.uint8), engine())
+    assert lines
+    assert all(0 < line.least <= line.confidence < 1 for line in lines)
+    assert min(line.least for line in lines) < 0.9
 
 
 def test_a_second_reading_is_the_same() -> None:

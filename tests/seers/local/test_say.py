@@ -59,19 +59,45 @@ def test_a_description_gives_every_value_of_a_chart() -> None:
 
 def test_what_cannot_be_told_is_said() -> None:
     codes, parts = (Code("QRCode", "hello", Box(1, 2, 3, 4)),), (Part("picture", Box(0, 0, 9, 9), (1, 2, 3)),)
-    unread = "2 places look like text that could not be read"
-    seen = Seen(Size(640, 480), parts=parts, codes=codes, photograph=True, turned=90, unread=unread)
+    seen = Seen(Size(640, 480), parts=parts, codes=codes, photograph=True, turned=90)
     said = describe(seen).text
     assert said.startswith("No text was found in this image.")
+    for words in ("photograph", "turn of 90 degrees", 'QRCode code at 1,2,3,4 holds "hello"'):
+        assert words in said
+
+
+def test_lines_that_were_not_read_are_told_with_their_places() -> None:
+    one, other, last = Box(10, 20, 90, 12), Box(10, 50, 80, 12), Box(10, 80, 70, 12)
+    said = describe(Seen(Size(640, 480), unread=(one, other), late=(last,), searched=False)).text
+    assert said.startswith("No text could be read in this image.")
     for words in (
-        "photograph",
-        "turn of 90 degrees",
-        "2 places look like text",
-        'QRCode code at 1,2,3,4 holds "hello"',
+        "2 lines look like text that could not be read, perhaps handwriting or letters of an alphabet",
+        " that is not known here: at 10,20,90,12; 10,50,80,12.",
+        "1 more line was left for lack of time: at 10,80,70,12.",
+        "There was no time to look for text everywhere",
     ):
         assert words in said
-    doubted = describe(Seen(Size(9, 9), (replace(screens.line("Il1", 1, 1), confidence=0.4),))).text
-    assert 'Hard to read, and perhaps read wrongly: "Il1".' in doubted
+    many = describe(Seen(Size(640, 480), unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
+    assert "0,39,9,9 and 60 more places." in many
+    assert (
+        "1 place looks like text that could not be read: at 10,20,90,12."
+        in describe(Seen(Size(640, 480), (screens.line("Read", 1, 1),), unread=(one,))).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "least", "doubted"),
+    [
+        ("Il1l", 0.96, 0.9, True),
+        ("0", 0.96, 0.96, False),
+        ("a long line", 0.99, 0.5, True),
+        ("plain", 0.98, 0.7, False),
+    ],
+)
+def test_a_line_that_was_hard_to_read_is_said_to_be(text: str, mean: float, least: float, *, doubted: bool) -> None:
+    line = replace(screens.line(text, 1, 1), confidence=mean, least=least)
+    said = describe(Seen(Size(90, 90), (line,))).text
+    assert (f'Hard to read, and perhaps read wrongly: "{text}" at {line.box}.' in said) is doubted
 
 
 def test_two_screens_are_compared_line_by_line() -> None:

@@ -34,7 +34,8 @@ SAID = {
     "long edge": "At the very left",
     "tall edge": "Line 499",
     "orders": ORDERS[:32],
-    "right to left": "could not be read",
+    "right to left": "No text could be read",
+    "handwriting": "No text could be read",
     "photograph": "photograph",
 }
 

@@ -15,7 +15,9 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.model.geometry import Box
 from sightline.seers.local import detect, ink
+from sightline.seers.local.alphabets import is_foreign, is_foreign_here
 from sightline.seers.local.engine import Engine, Reader
 from sightline.seers.local.frames import DOWNWARD, OVER, UPRIGHT, UPWARD, Frame, framed
 from sightline.seers.local.pace import Pace, stretch_for
@@ -27,6 +29,8 @@ Pixels = NDArray[np.uint8]
 Alive = Callable[[], bool]
 
 _READ = 0.9  # a line that is less sure was not read: letters of an alphabet that the readers do not know come to less
+_MUCH = 0.4  # of what looks like text: where so much was not read, the rest is doubted
+_WIDEST = 130  # columns that a letter takes at most, with what is blank around it
 _TALL = 1.5  # a line so much higher than wide reads upwards or downwards
 _SINGLE = 3.0  # unless it is one letter, which may be so much higher than wide
 _POOR = 0.75  # under it another way of standing is tried
@@ -40,10 +44,12 @@ _FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are
 class Page:
     lines: tuple[Line, ...]
     turned: int = 0  # degrees clockwise by which it had to be turned to be read
-    unread: str = ""  # what was seen to be text and could not be read, in words
+    unread: tuple[Box, ...] = ()  # what looks like lines of text and could not be read
+    late: tuple[Box, ...] = ()  # lines that were left for lack of time
+    searched: bool = True  # whether there was time to look for lines everywhere
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Try:
     """One reading of one spot."""
 
@@ -55,7 +61,9 @@ class _Try:
 
     @property
     def sure(self) -> float:
-        return fmean(letter.sure for letter in self.letters) if self.letters else 0.0
+        """Nothing but spaces is nothing, however sure."""
+        inked = any(letter.text.strip() for letter in self.letters)
+        return fmean(letter.sure for letter in self.letters) if inked else 0.0
 
 
 def read(pixels: Pixels, engine: Engine) -> tuple[Line, ...]:
@@ -67,19 +75,37 @@ def read_page(pixels: Pixels, engine: Engine, alive: Alive = lambda: True) -> Pa
     first = engine.reader("tiny") or engine.reader("small")
     if first is None:
         return Page(())
-    spots = detect.spots(pixels, first.detector, alive)
+    spots, searched = detect.spots(pixels, first.detector, alive)
     second = engine.reader("small") or first
     tried = list(_first_tries(pixels, spots, Pace(first, second), alive))
     tried = _righted(pixels, tried, first, alive)
     tried = _read_again(tried, second, alive)
-    good = [each for each in tried if each.sure >= _READ]
+    good = _known(tried)
     turned = 90 * _stance(good)
-    lines = sorted((line for each in good for line in _lines(each)), key=lambda line: _order(line, turned))
-    return Page(tuple(lines), turned, _unread(len(spots), len(tried), len(good)))
+    found = sorted((line for each in good for line in _lines(each)), key=lambda line: _order(line, turned))
+    unread = [_ink_of(each) for each in tried if each not in good]
+    unread += [line.box for line in found if line.confidence < _READ]  # a piece of what was sure as a whole
+    late = tuple(_around(pixels, spot) for spot in spots[len(tried) :])
+    lines = tuple(line for line in found if line.confidence >= _READ)
+    return Page(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
+
+
+def _known(tried: Sequence[_Try]) -> list[_Try]:
+    """What was read, in letters that the readers know."""
+    good = [each for each in tried if each.sure >= _READ and not _sparse(each)]
+    good = [each for each in good if not is_foreign(each.letters, each.sure)]
+    if sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
+        return good
+    return [each for each in good if not is_foreign_here(each.letters, each.sure)]
+
+
+def _sparse(each: _Try) -> bool:
+    """Whether most of what is written there was passed over."""
+    return _cost(each) > _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
 
 
 def _first_tries(pixels: Pixels, spots: Sequence[detect.Spot], pace: Pace, alive: Alive) -> Iterator[_Try]:
-    for spot in sorted(spots, key=lambda spot: spot.y):
+    for spot in spots:
         if not alive():
             return
         yield _best(pixels, spot, pace)
@@ -174,23 +200,30 @@ def _order(line: Line, turned: int) -> tuple[int, int]:
     ]
 
 
-def _unread(spots: int, tried: int, good: int) -> str:
-    late, unclear = spots - tried, tried - good
-    told = []
-    if unclear:
-        told.append(f"{unclear} {'place looks' if unclear == 1 else 'places look'} like text that could not be read")
-    if late:
-        told.append(f"{late} more {'line was' if late == 1 else 'lines were'} left for lack of time")
-    return "; ".join(told)
+def _around(pixels: Pixels, spot: detect.Spot) -> Box:
+    """The rectangle of a line that nobody has looked at."""
+    frame = framed(pixels, spot)
+    height, width = frame.picture.shape[:2]
+    return frame.box(0, 0, width, height)
+
+
+def _ink_of(each: _Try) -> Box:
+    """The rectangle around what is written there, whatever it says."""
+    mask, top, bottom = _written(each)
+    strokes = ink.strokes(mask, top, bottom) or [(0, mask.shape[1])]
+    return each.frame.box(strokes[0][0], top, strokes[-1][1], bottom)
+
+
+def _written(each: _Try) -> tuple[ink.Mask, int, int]:
+    """The ink of a line, its first row and the one after its last."""
+    mask = ink.mask_of(each.frame.picture)
+    top, bottom = ink.band(mask, each.frame.core)
+    return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
 
 
 def _lines(each: _Try) -> Iterator[Line]:
     """The lines that a try comes to: mostly one; more where it runs over a wide blank."""
-    frame = each.frame
-    height, width = frame.picture.shape[:2]
-    mask = ink.mask_of(frame.picture)
-    top, bottom = ink.band(mask, frame.core)
-    if top == bottom:
-        top, bottom = 0, height
+    mask, top, bottom = _written(each)
+    height, width = mask.shape
     for piece in pieces(each.letters, ink.strokes(mask, top, bottom), width, height):
-        yield Line(piece.text, frame.box(piece.left, top, piece.right, bottom), piece.sure)
+        yield Line(piece.text, each.frame.box(piece.left, top, piece.right, bottom), piece.sure, least=piece.least)

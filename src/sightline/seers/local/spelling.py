@@ -31,7 +31,8 @@ class Piece:
     text: str
     left: int
     right: int
-    sure: float
+    sure: float  # mean over its letters,
+    least: float = 1.0  # and of the least sure
 
 
 def pieces(letters: Sequence[Letter], strokes: Sequence[Stroke], width: int, height: int) -> Iterator[Piece]:
@@ -96,4 +97,5 @@ def _piece(text: str, run: Sequence[Letter], strokes: Sequence[Stroke], width: i
         del kept[0]
     while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
         del kept[-1]
-    return Piece(text, kept[0][0], kept[-1][1], fmean(letter.sure for letter in run))
+    sure = [letter.sure for letter in run]
+    return Piece(text, kept[0][0], kept[-1][1], fmean(sure), min(sure))

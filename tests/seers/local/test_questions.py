@@ -10,6 +10,7 @@ import pytest
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.answer import NO, UNLOOKED, answer
+from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Chart, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
 from tests.requirements import requirement
@@ -244,3 +245,31 @@ def test_the_largest_text_is_called_so_only_where_it_is() -> None:
     said = answer("What is the heading?", big)
     assert isinstance(said, Said)
     assert said.text == '"Orders today" (larger than most of the text)'
+
+
+@requirement("seer.local.no")
+def test_what_could_not_be_read_is_neither_empty_nor_missing() -> None:
+    form = replace(screens.form(), unread=(Box(120, 370, 80, 12),))  # within the field of the company
+    assert words_of("Which fields are empty?", form) == "No field is empty; in 1 place text could not be read."
+    assert words_of("What is in the Company field?", form) == (
+        'What stands in the field "Company (optional)" could not be read.'
+    )
+    assert words_of("How many empty fields are there?", form) == "0; in 1 place text could not be read"
+    assert '"Company (optional)" at 108,358,504,40 holds something that could not be read.' in describe(form).text
+    late = replace(screens.dialog(), late=(Box(9, 9, 9, 9), Box(9, 30, 9, 9)))
+    assert words_of("How many buttons are there?", late) == "2; in 2 places text could not be read"
+    assert words_of('How many times does "backup" appear?', late) == "3; in 2 places text could not be read"
+    assert words_of("How many lines of text are there?", late) == "7; in 2 places text could not be read"
+    assert (
+        words_of("Is there any text?", replace(late, lines=(), parts=())) == "Yes: in 2 places text could not be read"
+    )
+    assert words_of("Is there any text?", Seen(Size(9, 9))) == "No text was found."
+
+
+def test_a_cell_that_could_not_be_read_is_not_said_to_be_empty() -> None:
+    assert words_of("What is the phone of Ann Lee?", replace(PEOPLE, unread=(Box(440, 160, 50, 12),))) == (
+        "something that could not be read (Phone of Ann Lee)"
+    )
+    assert words_of("What is the phone of Ann Lee?", replace(PEOPLE, unread=(Box(440, 300, 50, 12),))) == (
+        "nothing (Phone of Ann Lee)"
+    )

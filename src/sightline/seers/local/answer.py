@@ -13,6 +13,7 @@ from sightline.seers.local.figures import charted
 from sightline.seers.local.finding import (
     Value,
     key,
+    unread_in,
     value_of,
 )
 from sightline.seers.local.hues import coloured
@@ -119,6 +120,10 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
             else "not checked"
         )
         return Said(f"{state} ({label})", (Spot(value.label.text, value.part.box),))
+    if not value.text and unread_in(asked.seen, value.box):
+        return Said(
+            f'What stands in the field "{value.label.text}" could not be read.', (Spot(value.label.text, value.box),)
+        )
     if not value.text:
         return Said(f'The field "{value.label.text}" is empty.', (Spot(value.label.text, value.box),))
     of = f' ({kind if kind == "field" else "stands for"} "{label}")' if label else f' (in "{value.label.text}")'

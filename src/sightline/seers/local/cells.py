@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.amounts import amounts, number
 from sightline.seers.local.figures import TALK, extreme_of, mentioned
-from sightline.seers.local.finding import around, cell_text, key, tables, words
+from sightline.seers.local.finding import around, cell_text, key, tables, unread_in, words
 from sightline.seers.local.seen import Seen, Table
 from sightline.seers.local.subjects import STOP, Asked, Said
 
@@ -24,6 +24,7 @@ class Grid:
 
     cells: tuple[tuple[str, ...], ...]
     boxes: tuple[tuple[Box | None, ...], ...]
+    unread: frozenset[tuple[int, int]] = frozenset()  # cells in which something stands that could not be read
 
     @staticmethod
     def of(seen: Seen, table: Table) -> Grid:
@@ -31,7 +32,7 @@ class Grid:
         boxes = tuple(
             tuple(around(seen.lines[at].box for at in cell) if cell else None for cell in row) for row in table.rows
         )
-        return Grid(cells, boxes)
+        return Grid(cells, boxes, frozenset(_unread(seen, boxes)))
 
     @property
     def width(self) -> int:
@@ -71,7 +72,21 @@ class Grid:
         text, box = self.cells[row][column], self.boxes[row][column]
         head = self.heads()[column] if column < len(self.heads()) else ""
         name = " of ".join(filter(None, (head, self.cells[row][0]))) if column else head or text
-        return Said(f"{text or 'nothing'} ({name})", (Spot(name, box),) if box else ())
+        blank = "something that could not be read" if (row, column) in self.unread else "nothing"
+        return Said(f"{text or blank} ({name})", (Spot(name, box),) if box else ())
+
+
+def _unread(seen: Seen, boxes: Sequence[Sequence[Box | None]]) -> Iterator[tuple[int, int]]:
+    """The empty cells, each where its row and its column cross, in which there is something all the same."""
+    for y, row in enumerate(boxes):
+        for x, cell in enumerate(row):
+            level = [box for box in row if box]
+            below = [each[x] for each in boxes if x < len(each)]
+            over = [box for box in below if box]
+            if cell is None and level and over:
+                wide, high = around(over), around(level)
+                if unread_in(seen, Box(wide.x, high.y, wide.width, high.height)):
+                    yield y, x
 
 
 def grids(seen: Seen) -> list[Grid]:

@@ -87,6 +87,19 @@ def text_of(part: Part, seen: Seen) -> str:
     return " ".join(seen.lines[at].text for at in part.lines)
 
 
+def unread_in(seen: Seen, box: Box) -> bool:
+    """Whether something stands in a box that could not be read."""
+    middles = ((each.x + each.width / 2, each.y + each.height / 2) for each in (*seen.unread, *seen.late))
+    return any(box.x <= x <= box.right and box.y <= y <= box.bottom for x, y in middles)
+
+
+def unread(seen: Seen) -> str:
+    """What a count must add: something may be where nothing was read."""
+    count = len(seen.unread) + len(seen.late)
+    places = f"in {count} place{'s' if count > 1 else ''} text could not be read" if count else ""
+    return places or ("" if seen.searched else "not all of it was searched")
+
+
 def of_kind(seen: Seen, *kinds: PartKind) -> list[Part]:
     return [part for part in seen.parts if part.kind in kinds]
 

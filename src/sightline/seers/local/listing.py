@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import labels, of_kind, text_of, words
+from sightline.seers.local.finding import labels, of_kind, text_of, unread, unread_in, words
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Line, Part, PartKind, Seen
 from sightline.seers.local.subjects import (
@@ -28,28 +28,35 @@ FILL = frozenset(
     """can see seen contain contains contained exist exists appear appears find found visible total altogether
     overall labelled labeled shows show click press tap choose use available""".split()
 )
-_SORTS: Mapping[str, Callable[[Part], bool]] = {
-    **dict.fromkeys(("checked", "ticked", "selected"), lambda part: part.checked is True),
-    **dict.fromkeys(("unchecked", "unticked", "unselected"), lambda part: part.checked is False),
-    **dict.fromkeys(("empty", "blank", "unfilled"), lambda part: not part.lines),
-    **dict.fromkeys(("filled",), lambda part: bool(part.lines)),
+
+
+def _holds(part: Part, seen: Seen) -> bool:
+    return bool(part.lines) or unread_in(seen, part.box)
+
+
+_Sort = Callable[[Part, Seen], bool]
+_SORTS: Mapping[str, _Sort] = {
+    **dict.fromkeys(("checked", "ticked", "selected"), lambda part, seen: part.checked is True),
+    **dict.fromkeys(("unchecked", "unticked", "unselected"), lambda part, seen: part.checked is False),
+    **dict.fromkeys(("empty", "blank", "unfilled"), lambda part, seen: not _holds(part, seen)),
+    **dict.fromkeys(("filled",), _holds),
 }
 _COLOURS = frozenset("black grey gray white red pink magenta orange brown yellow green teal cyan blue purple".split())
 
 
-def sorted_out(parts: Sequence[Part], phrase: str) -> list[Part] | None:
+def sorted_out(parts: Sequence[Part], phrase: str, seen: Seen) -> list[Part] | None:
     """The parts that are as a phrase says, by colour or state; None where it says something else of them."""
     left, kept = [word for word in words(phrase) if word not in STOP and word not in FILL], list(parts)
     for word in left:
         keep = _SORTS.get(word) or (_coloured(word) if word in _COLOURS else None)
         if keep is None:
             return None
-        kept = [part for part in kept if keep(part)]
+        kept = [part for part in kept if keep(part, seen)]
     return kept
 
 
-def _coloured(word: str) -> Callable[[Part], bool]:
-    return lambda part: word.replace("gray", "grey") in colour_name(part.colour).split()
+def _coloured(word: str) -> _Sort:
+    return lambda part, seen: word.replace("gray", "grey") in colour_name(part.colour).split()
 
 
 _listed = re.compile(
@@ -83,17 +90,21 @@ _KINDS: Mapping[str, PartKind] = {"button": "button", "field": "field", "box": "
 
 def _parts_listed(asked: Asked, kind: PartKind, how: str) -> Said | None:
     seen = asked.seen
-    parts, every = sorted_out(of_kind(seen, kind), how), of_kind(seen, kind)
+    parts, every = sorted_out(of_kind(seen, kind), how, seen), of_kind(seen, kind)
     if parts is None:
         return None
     spots = tuple(part_thing(part, seen).spot for part in parts)
     if not every:
-        return Said(f"No {kind} was found.")
+        return Said(f"No {kind} was found{and_unread(seen)}.")
     if not parts:
         state = " ".join(word for word in words(how) if word in _SORTS or word in _COLOURS)
-        return Said(f"No {kind} is {state}.")
+        return Said(f"No {kind} is {state}{and_unread(seen)}.")
     whole = len(parts) == len(every) and not any(word in _SORTS for word in words(how))
     return Said(", ".join(_called(part, seen, whole=whole) for part in parts), spots)
+
+
+def and_unread(seen: Seen) -> str:
+    return f"; {more}" if (more := unread(seen)) else ""
 
 
 def _called(part: Part, seen: Seen, *, whole: bool) -> str:
@@ -101,7 +112,7 @@ def _called(part: Part, seen: Seen, *, whole: bool) -> str:
     label = labels(seen).get(part)
     if part.kind == "button" or label is None:
         return f'"{text_of(part, seen)}"' if part.lines else f"one at {part.box}"
-    held = f'"{text_of(part, seen)}"' if part.lines else "empty"
+    held = f'"{text_of(part, seen)}"' if part.lines else "not read" if unread_in(seen, part.box) else "empty"
     return f'"{label.text}": {held}' if whole and part.kind == "field" else f'"{label.text}"'
 
 
@@ -178,8 +189,9 @@ _any_text = re.compile(
 def exists(asked: Asked) -> Said | None:
     if _any_text.search(asked.low):
         count = len(asked.seen.lines)
-        return Said(f"Yes: {count} line{'s' if count != 1 else ''}" if count else "No text was read.",
-                    spots_of(asked.seen.lines))  # fmt: skip
+        read = f"{count} line{'s' if count != 1 else ''}" if count else ""
+        yes = "; ".join(filter(None, (read, unread(asked.seen))))
+        return Said(f"Yes: {yes}" if yes else "No text was found.", spots_of(asked.seen.lines))
     match = _there.search(asked.low)
     if match is None:
         return None

@@ -8,7 +8,7 @@ from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
-from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles
+from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
@@ -128,7 +128,8 @@ def _panel(part: Part, seen: Seen) -> str:
 
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
-    held = f'holds "{text_of(part, seen)}"' if part.lines else "is empty"
+    blank = "holds something that could not be read" if unread_in(seen, part.box) else "is empty"
+    held = f'holds "{text_of(part, seen)}"' if part.lines else blank
     return f"A field{_quoted(label)} at {part.box} {held}."
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from sightline.model.asking import Spot
 from sightline.seers.local.cells import grids
 from sightline.seers.local.finding import of_kind, tables, words
-from sightline.seers.local.listing import FILL, sorted_out
+from sightline.seers.local.listing import FILL, and_unread, sorted_out
 from sightline.seers.local.seen import Mark, PartKind, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, bare, part_thing, spots_of
 
@@ -37,12 +37,14 @@ def counted(asked: Asked) -> Said | None:
 def _occurrences(phrase: str, seen: Seen) -> Said:
     lines = [line for line in seen.lines if phrase.casefold() in line.text.casefold()]
     times = sum(line.text.casefold().count(phrase.casefold()) for line in lines)
-    return Said(f"{times}", spots_of(lines))
+    return Said(f"{times}{and_unread(seen)}", spots_of(lines))
 
 
 def _parts_counted(asked: Asked, kind: PartKind, rest: str) -> Said | None:
-    parts = sorted_out(of_kind(asked.seen, kind), rest)
-    return None if parts is None else Said(f"{len(parts)}", tuple(part_thing(part, asked.seen).spot for part in parts))
+    parts = sorted_out(of_kind(asked.seen, kind), rest, asked.seen)
+    if parts is None:
+        return None
+    return Said(f"{len(parts)}{and_unread(asked.seen)}", tuple(part_thing(part, asked.seen).spot for part in parts))
 
 
 def _things_counted(asked: Asked, what: str) -> Said | None:
@@ -93,9 +95,13 @@ def _lines(asked: Asked) -> Said | None:
     if re.search(r"\b(?:charts?|graphs?|plots?|diagrams?)\b", asked.low):
         return Said(f"{drawn}" if drawn else "No line chart was read.")
     if re.search(r"\btext\b", asked.low):
-        return Said(f"{text}", spots_of(asked.seen.lines))
+        return Said(f"{text}{and_unread(asked.seen)}", spots_of(asked.seen.lines))
     more = f"; the line chart has {drawn} lines" if drawn else ""
-    return Said(f"{text} lines of text{more}", spots_of(asked.seen.lines))
+    return Said(f"{text} lines of text{more}{and_unread(asked.seen)}", spots_of(asked.seen.lines))
+
+
+def _words(asked: Asked) -> Said:
+    return Said(f"{sum(len(line.text.split()) for line in asked.seen.lines)}{and_unread(asked.seen)}")
 
 
 def _marks(seen: Seen, *kinds: str) -> list[Mark]:
@@ -120,7 +126,7 @@ _COUNTS: Mapping[str, Callable[[Asked], Said | None]] = {
     "line": _lines,
     "series": _named(lambda mark: mark.series),
     "category": _named(lambda mark: mark.category),
-    "word": lambda asked: Said(f"{sum(len(line.text.split()) for line in asked.seen.lines)}"),
+    "word": _words,
     "code": lambda asked: Said(f"{len(asked.seen.codes)}"),
     "qr": lambda asked: Said(f"{len(asked.seen.codes)}"),
 }

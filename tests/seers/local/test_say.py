@@ -137,7 +137,7 @@ def _page(seen: Seen) -> Page:
 
 
 def test_a_joint_look_compares_or_answers_for_each() -> None:
-    one, other = _page(screens.dialog()), _page(screens.form())
+    one, other = _page(screens.dialog()), Page(screens.form(), np.zeros((9, 8, 3), np.uint8))
     changed = reply("What has changed?", None, [one, other])
     assert isinstance(changed, Said)
     assert changed.text == (
@@ -192,7 +192,7 @@ SCHEMA: Json = {
 
 @requirement("seer.local.fill")
 def test_a_schema_is_filled_with_what_is_there_and_null_for_the_rest_and_that_is_said() -> None:
-    said = fill(SCHEMA, screens.form(), NOTE)
+    said = fill(SCHEMA, [screens.form()], NOTE)
     found = object_in(said.text)
     assert found == {
         "full_name": "Marguerite O'Connell",
@@ -214,13 +214,13 @@ def test_a_schema_is_filled_with_what_is_there_and_null_for_the_rest_and_that_is
 @requirement("seer.local.fill")
 def test_rows_of_a_table_and_values_of_a_chart_fill_lists() -> None:
     row: Json = {"type": "object", "properties": {"item": {"type": "string"}, "price": {"type": "number"}, "sku": {}}}
-    said = fill({"type": "object", "properties": {"rows": {"type": "array", "items": row}}}, screens.table(), NOTE)
+    said = fill({"type": "object", "properties": {"rows": {"type": "array", "items": row}}}, [screens.table()], NOTE)
     found = object_in(said.text)
     assert found is not None
     assert found["rows"][0] == {"item": "Floor lamp", "price": 134.16, "sku": None}  # type: ignore[index]
     assert "sku of each row" in said.text
     mark: Json = {"properties": {"category": {}, "series": {}, "value": {"type": "number"}}}
-    said = fill({"properties": {"bars": {"type": "array", "items": mark}}}, screens.chart(), NOTE)
+    said = fill({"properties": {"bars": {"type": "array", "items": mark}}}, [screens.chart()], NOTE)
     bars = json.loads(said.text.partition("\n")[0])["bars"]
     assert bars[0] == {"category": "Q1", "series": "Europe", "value": 31.0}
     assert len(bars) == 4
@@ -233,7 +233,7 @@ def test_rows_of_a_table_and_values_of_a_chart_fill_lists() -> None:
      {"type": "object"}, {"properties": {"": {"enum": "x"}}}, {"properties": {"rows": {"items": {"properties": {}}}}}],
 )  # fmt: skip
 def test_a_schema_of_any_shape_gets_json(schema: Json) -> None:
-    first = fill(schema, screens.table(), NOTE).text.partition("\n")[0]
+    first = fill(schema, [screens.table()], NOTE).text.partition("\n")[0]
     json.loads(first)
 
 

@@ -273,3 +273,52 @@ def test_a_cell_that_could_not_be_read_is_not_said_to_be_empty() -> None:
     assert words_of("What is the phone of Ann Lee?", replace(PEOPLE, unread=(Box(440, 300, 50, 12),))) == (
         "nothing (Phone of Ann Lee)"
     )
+
+
+def _boxes(**states: bool | None) -> Seen:
+    names = tuple(line(name.replace("_", " "), 60, 40 + 30 * at) for at, name in enumerate(states))
+    parts = tuple(
+        Part("check", Box(40, 40 + 30 * at, 13, 13), WHITE, (at,), on) for at, on in enumerate(states.values())
+    )
+    return Seen(Size(400, 300), names, "", parts)
+
+
+BOXES = _boxes(Dark_mode=True, Email_alerts=False, Auto_update=True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "question", "said"),
+    [
+        (BOXES, "is dark mode turned on?", "Yes: it is checked"),
+        (BOXES, "Is email alerts enabled?", "No: it is not checked"),
+        (BOXES, "Is email alerts switched off", "Yes: it is not checked"),
+        (BOXES, "is bluetooth turned on?", "no"),
+        (_boxes(Dark_mode=None), "is dark mode on?", "no"),
+        (BOXES, "which boxes are ticked?", '"Dark mode", "Auto update"'),
+        (BOXES, "what's checked?", '"Dark mode", "Auto update"'),
+        (BOXES, "Which options are off?", '"Email alerts"'),
+        (BOXES, "how many boxes are checked", "2"),
+        (BOXES, "How many are unchecked?", "1"),
+        (_boxes(One=True, Two=None), "how many boxes are checked", "1, and of 1 it cannot be told"),
+        (_boxes(One=True, Two=None), "Which boxes are unchecked?", "None is unchecked; of 1 it cannot be told."),
+        (lines("Language: Polski"), "what's the language set to", '"Polski" (in "Language: Polski")'),
+        (lines("Language: Polski"), "which language is selected?", '"Polski" (in "Language: Polski")'),
+        (lines("Billed to: Ann Lee"), "who is it billed to?", '"Ann Lee" (in "Billed to: Ann Lee")'),
+        (lines("Invoice no.: 77", "Grand total: $5"), "what's the invoice number", '"77" (in "Invoice no.: 77")'),
+        (lines("Invoice no.: 77", "Grand total: $5"), "how much is the total?", '"$5" (in "Grand total: $5")'),
+        (lines("Net total: $4", "Grand total: $5"), "What is the total?",
+         'It says: "Net total: $4"\nIt says: "Grand total: $5"'),
+        (lines("Discount code: ABC"), "what's the discount?", "no"),
+        (lines("The page /users could not be found here today."), "which page could not be found",
+         'It says: "The page /users could not be found here today."'),
+        (PEOPLE, "whose number is 555 0101", "Bob Smith (Name)"),
+        (PEOPLE, "who has the email bob@example.org", "Bob Smith (Name)"),
+        (_buttons(("Report a problem", BLUE, WHITE)), "Is there a button to report a problem?",
+         'Yes: button "Report a problem"'),
+        (screens.chart(), "what color are the bars", "Europe blue (#1d5fd1), Asia orange (#f08a1c)"),
+        (screens.chart(), "who has the highest revenue?", "52 million USD (Q2, Asia)"),
+        (screens.dialog(), "What colour are the bars?", "no"),
+    ],
+)  # fmt: skip
+def test_plain_words_of_people_are_understood(seen: Seen, question: str, said: str) -> None:
+    assert words_of(question, seen) == said

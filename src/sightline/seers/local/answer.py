@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from sightline.model.asking import Spot
 from sightline.model.refusal import Refusal
 from sightline.seers.local.cells import row_of, tabled
+from sightline.seers.local.checks import checks
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import charted
 from sightline.seers.local.finding import (
@@ -15,9 +16,10 @@ from sightline.seers.local.finding import (
     key,
     unread_in,
     value_of,
+    words,
 )
 from sightline.seers.local.hues import coloured
-from sightline.seers.local.listing import exists, is_checked, listed, outstanding
+from sightline.seers.local.listing import exists, listed, outstanding
 from sightline.seers.local.places import coded, located, sized, text_at, titled
 from sightline.seers.local.quoting import quoted
 from sightline.seers.local.seen import Colour, Line, Seen
@@ -42,7 +44,7 @@ UNLOOKED = Refusal("unavailable", "parts, tables and charts are not looked for i
 
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
     """The first way of reading the question that leads to something in the image."""
-    if _beyond.search(_quotes.sub(" ", question)):
+    if any(not _is_written(found, seen) for found in _beyond.finditer(_quotes.sub(" ", question))):
         return NO
     asked = Asked(question, seen, pixel)
     if seen.photograph and unlooked(asked):
@@ -58,6 +60,15 @@ _beyond = re.compile(
     r"\b(?:not|without|except|neither|nor|difference|average|mean value|how (?:much|many) (?:more|less|fewer)|"
     r"(?:more|less|fewer|higher|lower|greater|larger|smaller|bigger|longer|shorter) than)\b|n't\b", re.IGNORECASE
 )  # fmt: skip
+
+
+def _is_written(found: re.Match[str], seen: Seen) -> bool:
+    """Whether such a word is one of a text that is asked about: "could not be" stands there too."""
+    before, after = words(found.string[: found.start()])[-1:], words(found.string[found.end() :])[:1]
+    phrase = f" {' '.join([*before, *words(found[0]), *after])} "
+    return bool(before and after) and any(phrase in f" {' '.join(words(line.text))} " for line in seen.lines)
+
+
 _quotes = re.compile(r"\"[^\"]*\"|“[^”]*”|'[^']{2,}'(?!\w)")
 
 _what = (
@@ -87,7 +98,7 @@ def _value(asked: Asked) -> Said | None:
 def _names(phrase: str, asked: Asked) -> Sequence[str]:
     """What a field may be called: as it is asked for, and without whose it is."""
     about = subject(phrase, asked.quoted)
-    plain = re.sub(r"^(?:value|content|contents|text) (?:of|in|for) ", "", about.name)
+    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", about.name)
     owner = _owner.match(plain)
     named = [plain, f"{owner['who']} {plain[owner.end() :]}"] if owner else [plain]
     if owner and owner["who"] in _ANYBODY:
@@ -100,8 +111,11 @@ def _names(phrase: str, asked: Asked) -> Sequence[str]:
 
 _owner = re.compile(r"(?P<who>(?:[^\W\d_]+ ){0,3}[^\W\d_]+)(?:'s|(?<=s)') ")
 _ANYBODY = frozenset("user customer person account client applicant member form".split())
+_SAID = (
+    "shown|listed|given|displayed|entered|written|there|here|it|this|mentioned|(?:set|selected|chosen|picked)(?: to)?"
+)
 _shown = re.compile(
-    r" (?:is|are|was|were)(?: (?:shown|listed|given|displayed|entered|set|written|there|here|it|this|mentioned))?$"
+    rf" (?:is|are|was|were)(?: (?:{_SAID}))?$| (?:set|selected|chosen|picked)(?: to)?$"
     r"| (?:of|for) the (?:user|customer|person|account|client)$"
 )
 
@@ -159,6 +173,7 @@ def _red(line: Line) -> bool:
 
 
 _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
+    checks,
     counted,
     coded,
     outstanding,
@@ -170,7 +185,6 @@ _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
     located,
     charted,
     tabled,
-    is_checked,
     exists,
     text_at,
     _value,

@@ -110,6 +110,8 @@ def _of_table(asked: Asked, grid: Grid) -> Said | None:
     row = _row(asked, grid, [name for name in names if name in grid.names()], anywhere=column is not None)
     if column is not None and row is None and (extreme := extreme_of(asked.low)):
         return _extreme_row(grid, column, extreme)
+    if re.match(r"who(?:se)?\b", asked.low) and not mentioned(asked.low, grid.names()):
+        column, row = 0, _row(asked, grid, (), anywhere=True)  # by what they have
     if column is None and row is not None and row < len(grid.cells) and len(grid.cells[row]) == 2:
         column = 1
     said = grid.said(row, column) if row is not None and column is not None else None

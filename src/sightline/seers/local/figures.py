@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from sightline.model.asking import Spot
 from sightline.seers.local.finding import words
 from sightline.seers.local.seen import Chart, Mark
-from sightline.seers.local.subjects import Asked, Said
+from sightline.seers.local.subjects import STOP, Asked, Said
 
 _most = re.compile(
     r"\b(?:highest|largest|greatest|biggest|most|maximum|max|tallest|top|best|longest|higher|larger|greater|bigger|more|taller)\b"
@@ -42,7 +42,8 @@ def _of_chart(asked: Asked, chart: Chart) -> Said | None:
     categories = mentioned(asked.low, [mark.category for mark in chart.marks])
     extreme, total = extreme_of(asked.low), bool(_sum.search(asked.low))
     all_of_it = extreme or total or re.search(r"\b(?:list|values?|data)\b", asked.low)
-    if not (series or categories or (all_of_it and _about.search(asked.low))):
+    spoken_of = _about.search(asked.low) or set(words(asked.low)) & (set(words(chart.title)) - STOP)
+    if not (series or categories or (all_of_it and spoken_of)):
         return None
     named = frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
     if strange := [word for word in asked.strangers(asked.low, TALK | named) if not _several(word, chart)]:

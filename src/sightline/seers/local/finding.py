@@ -16,6 +16,7 @@ _PLAIN = 5  # letters from which on a word is looked for also where a reader has
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
 _sentence = re.compile(r"(?<=[.;!?])\s+")
+_number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
 
 EXACT, LABEL, WITHIN = 0, 1, 2
@@ -37,7 +38,8 @@ def match(text: str, phrase: str) -> int | None:
         return None
     if key(text) == wanted:
         return EXACT
-    if key(label_of(text)) == wanted or key(_aside.sub(" ", text)) == wanted:
+    label = _number_of.sub(" number ", label_of(text))
+    if key(label) == wanted or key(_aside.sub(" ", text)) == wanted:
         return LABEL
     if _one_letter_lost("".join(words(text)), "".join(words(phrase))):
         return LABEL
@@ -130,7 +132,15 @@ def value_of(seen: Seen, label: str) -> Value | None:
     for value in (_valued_by(line, seen) for line in lines):
         if value:
             return value
-    return next(_in_sentences(seen, label), None) or _of_one_field(seen, label)
+    return next(_in_sentences(seen, label), None) or _of_one_field(seen, label) or _of_one_sort(seen, label)
+
+
+def _of_one_sort(seen: Seen, label: str) -> Value | None:
+    """Of the one label that ends in these words: "total" asks for the "Grand total", not for "Total items"."""
+    asked = words(label)
+    lines = [line for line in seen.lines if asked and words(label_of(line.text))[-len(asked) :] == asked]
+    found = [value for value in (_valued_by(line, seen) for line in lines) if value and value.text != value.label.text]
+    return found[0] if len(lines) == len(found) == 1 else None
 
 
 def _of_one_field(seen: Seen, label: str) -> Value | None:

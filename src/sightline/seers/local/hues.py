@@ -82,6 +82,8 @@ def _colour_of(asked: Asked, phrase: str, *, ink: bool) -> Said | None:
             for name in filter(None, (mark.series, mark.category)):
                 if key(name) == key(re.sub(r"\b(?:bars?|series|line|the|for|of)\b", "", plain)):
                     return Said(hued(mark.colour), (Spot(name, mark.box),))
+    if bare(plain) in ("bars", "bar", "columns", "lines", "points"):
+        return _of_marks(asked)
     about = subject(plain, asked.quoted)
     there = things(asked.seen, about)
     if not there:
@@ -89,6 +91,16 @@ def _colour_of(asked: Asked, phrase: str, *, ink: bool) -> Said | None:
     if asked.seen.photograph:  # where letters and their ground have no colour of their own
         return None
     return Said("; ".join(dict.fromkeys(_hue(thing, asked, ink=ink) for thing in there)), spots_at(there))
+
+
+def _of_marks(asked: Asked) -> Said | None:
+    """The colour of each series, or the one that all bars have."""
+    marks = [mark for chart in asked.seen.charts for mark in chart.marks]
+    hues = {mark.series: hued(mark.colour) for mark in marks}
+    if len({*hues.values()}) == 1 and len({hued(mark.colour) for mark in marks}) == 1:
+        return Said(next(iter(hues.values())), tuple(Spot(mark.category, mark.box) for mark in marks))
+    told = ", ".join(f"{series} {hue}" for series, hue in hues.items() if series)
+    return Said(told, tuple(Spot(mark.series, mark.box) for mark in marks)) if told else None
 
 
 def _hue(thing: Thing, asked: Asked, *, ink: bool) -> str:

@@ -14,7 +14,6 @@ from sightline.seers.local.subjects import (
     STOP,
     Asked,
     Said,
-    Subject,
     absent,
     called,
     part_thing,
@@ -100,14 +99,14 @@ def _parts_listed(asked: Asked, kind: PartKind, how: str) -> Said | None:
         state = " ".join(word for word in words(how) if word in _SORTS or word in _COLOURS)
         return Said(f"No {kind} is {state}{and_unread(seen)}.")
     whole = len(parts) == len(every) and not any(word in _SORTS for word in words(how))
-    return Said(", ".join(_called(part, seen, whole=whole) for part in parts), spots)
+    return Said(", ".join(called_part(part, seen, whole=whole) for part in parts), spots)
 
 
 def and_unread(seen: Seen) -> str:
     return f"; {more}" if (more := unread(seen)) else ""
 
 
-def _called(part: Part, seen: Seen, *, whole: bool) -> str:
+def called_part(part: Part, seen: Seen, *, whole: bool = False) -> str:
     """A button by its words; a field by its label, and with what it holds where all are told."""
     label = labels(seen).get(part)
     if part.kind == "button" or label is None:
@@ -160,24 +159,10 @@ def _contrast(line: Line) -> int:
     return max(abs(one - other) for one, other in pairs)
 
 
-_checked = re.compile(r"^(?:is|are|was) (?P<what>.+?) (?P<how>un)?(?:checked|ticked|selected)$")
 _there = re.compile(
     r"^(?:is|are) there (?:an? |any )?(?P<a>.+)$|^do you see (?P<b>.+)$"
     r"|^does (?:it|the \w+|this \w+) (?:contain|say|show|have|include|mention|read) (?P<c>.+)$"
 )
-
-
-def is_checked(asked: Asked) -> Said | None:
-    match = _checked.search(asked.low)
-    if match is None:
-        return None
-    about = subject(match["what"], asked.quoted)
-    there = [thing for thing in things(asked.seen, Subject(about.name, "check", about.spelled)) if thing.part]
-    if not there or there[0].part is None or there[0].part.checked is None:
-        return None
-    checked = there[0].part.checked
-    return Said(f"{'Yes' if checked != bool(match['how']) else 'No'}: it is {'checked' if checked else 'not checked'}",
-                spots_at(there[:1]))  # fmt: skip
 
 
 _any_text = re.compile(

@@ -50,7 +50,7 @@ _KINDS: Mapping[str, PartKind | None] = {
 }
 _KIND = "|".join(sorted(_KINDS, key=len, reverse=True))
 _before = re.compile(
-    rf"^(?P<kind>{_KIND})s? (?:(?:labell?ed|named|called|that says|which says|saying|marked|titled|reading|for"
+    rf"^(?P<kind>{_KIND})s? (?:(?:labell?ed|named|called|that says|which says|saying|marked|titled|reading|for|to"
     rf"|with (?:the )?(?:text|label|words?|caption)) )?(?P<name>.+)$"
 )
 _after = re.compile(rf"^(?P<name>.+?) (?P<kind>{_KIND})s?$")
@@ -187,6 +187,8 @@ def spots_at(there: Sequence[Thing]) -> tuple[Spot, ...]:
 
 def absent(about: Subject) -> Said | None:
     """Of words and parts of an interface it can be said that they are not there; of a thing in a picture, not."""
+    if about.kind == "bar":
+        return None  # of a window, or of a chart
     if not about.name and about.kind:
         return Said(f"No {about.kind} was found.")
     if about.spelled or about.kind:

@@ -39,7 +39,7 @@ SAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Which button is blue?", "Try again"),
         ("Which button is greyed out?", "Cancel"),
         ("Is there a Cancel button?", "yes"),
-        ("Is there a Help button?", "no"),
+        ("Is there a Help button?", "No. Nothing"),
         ("what is the dominant color", "blue"),
         ("Is there any text in this image?", "yes"),
         ("Does it mention ERROR_DISK_FULL?", "yes"),
@@ -89,7 +89,7 @@ SAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Is this a bar chart or a pie chart?", "bar"),
         ("What are the categories?", "Q1"),
         ("What's in the legend?", "North America"),
-        ("How many lines are in the chart?", "0|no"),
+        ("How many lines are in the chart?", "No line chart"),
         ("What is the sum of Europe over all quarters?", "142"),
         ("What was the revenue of Africa in Q2?", ""),
         ("What will the revenue be in 2026?", ""),
@@ -292,7 +292,10 @@ async def measured(*, show: bool) -> dict[str, object]:
 
 
 def _good(answer: str, wanted: str) -> bool:
-    return any(questions.right(answer, each) for each in wanted.split("|")) if wanted else bool(NO.match(answer))
+    no = NO.match(answer) is not None and "it says:" not in answer  # that holds every name is no answer
+    if not wanted or wanted.lower().startswith("no"):
+        return (NO.match(answer) is not None) and questions.right(answer, wanted)
+    return not no and any(questions.right(answer, each) for each in wanted.split("|"))
 
 
 def run(file: Path, *, show: bool = False) -> None:

@@ -112,6 +112,7 @@ def test_what_stands_below_with_a_label_of_its_own_is_not_the_value_of_another()
     row = (line("Discount", 40, 40), line("£417.60", 40, 62), line("Total", 20, 62))
     assert words_of("What is the discount?", Seen(Size(800, 600), (*row[:2], line("due", 140, 62)))) == "no"
     assert words_of("What is the total?", lines("Total", "£417.60")) == '"£417.60" (stands for "Total")'
+    assert words_of("What is the Business plan?", lines("Business plan", "£29.00 per month, billed annually")) == "no"
     field = Part("field", Box(36, 58, 200, 20), WHITE, (1,))
     other = replace(lines("Discount", "12"), parts=(field,))
     assert words_of("What is the discount?", other).startswith('"12"')
@@ -266,6 +267,10 @@ def test_what_could_not_be_read_is_neither_empty_nor_missing() -> None:
     assert words_of("Is there any text?", Seen(Size(9, 9))) == "No text was found."
 
 
+def test_the_mark_in_a_check_box_is_no_text_that_could_not_be_read() -> None:
+    assert words_of("how many boxes are checked", replace(BOXES, unread=(Box(42, 42, 9, 9),))) == "2"
+
+
 def test_a_cell_that_could_not_be_read_is_not_said_to_be_empty() -> None:
     assert words_of("What is the phone of Ann Lee?", replace(PEOPLE, unread=(Box(440, 160, 50, 12),))) == (
         "something that could not be read (Phone of Ann Lee)"
@@ -273,6 +278,14 @@ def test_a_cell_that_could_not_be_read_is_not_said_to_be_empty() -> None:
     assert words_of("What is the phone of Ann Lee?", replace(PEOPLE, unread=(Box(440, 300, 50, 12),))) == (
         "nothing (Phone of Ann Lee)"
     )
+
+
+def test_the_end_of_a_chart_is_told_by_name_where_only_the_word_for_its_bars_is_unknown() -> None:
+    marks = tuple(Mark(name, "", value, Box(1, 1, 9, 9), BLUE) for name, value in (("Peru", 5.0), ("Oman", 9.0)))
+    seen = replace(lines("Bags sold"), charts=(Chart("bar", Box(0, 0, 99, 99), "Bags sold", marks),))
+    assert words_of("Which country sold the least?", seen) == 'Of all in the chart, "Peru" is lowest: 5'
+    assert words_of("Which country sold the most?", seen) == 'Of all in the chart, "Oman" is highest: 9'
+    assert words_of("Which country sold the most apples?", seen).startswith("The chart says nothing of country, apples")
 
 
 def _boxes(**states: bool | None) -> Seen:

@@ -47,7 +47,7 @@ def _of_chart(asked: Asked, chart: Chart) -> Said | None:
         return None
     named = frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
     if strange := [word for word in asked.strangers(asked.low, TALK | named) if not _several(word, chart)]:
-        return _no_such(chart, strange)
+        return _of_all(asked, chart, extreme, strange) or _no_such(chart, strange)
     if extreme and total and len({mark.series for mark in chart.marks}) > 1:
         return None  # of sums, which are not drawn
     marks = [
@@ -55,6 +55,18 @@ def _of_chart(asked: Asked, chart: Chart) -> Said | None:
         if (not series or mark.series in series) and (not categories or mark.category in categories)
     ]  # fmt: skip
     return _figures(chart, marks, extreme, total=total and not extreme)
+
+
+def _of_all(asked: Asked, chart: Chart, extreme: int, strange: Sequence[str]) -> Said | None:
+    """The bar with the most, by its name, where nothing but the word for what the bars are is not known."""
+    noun = re.match(r"(?:in )?(?:which|what) (\w+)\b", asked.low)
+    if not extreme or noun is None or strange != [noun[1]] or len({mark.series for mark in chart.marks}) > 1:
+        return None
+    most = max(extreme * mark.value for mark in chart.marks)
+    marks = [mark for mark in chart.marks if number(extreme * mark.value, chart) == number(most, chart)]
+    end = "highest" if extreme > 0 else "lowest"
+    said = " and ".join(f'"{mark_name(mark)}"' for mark in marks)
+    return Said(f"Of all in the chart, {said} is {end}: {number(extreme * most, chart)}", _spots(marks, chart))
 
 
 def _several(word: str, chart: Chart) -> bool:

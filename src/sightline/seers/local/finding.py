@@ -10,6 +10,7 @@ from sightline.model.geometry import Box
 from sightline.seers.local.seen import Line, Part, PartKind, Seen, Table
 
 _ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
+_BRIEF = 4  # words that a value under its label has at most; more are a text under its heading
 _LARGER = 1.1  # times the usual size of letters is a heading
 _LONG = 8  # letters from which on a name is known with one of them lost
 _PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
@@ -91,13 +92,19 @@ def text_of(part: Part, seen: Seen) -> str:
 
 def unread_in(seen: Seen, box: Box) -> bool:
     """Whether something stands in a box that could not be read."""
-    middles = ((each.x + each.width / 2, each.y + each.height / 2) for each in (*seen.unread, *seen.late))
-    return any(box.x <= x <= box.right and box.y <= y <= box.bottom for x, y in middles)
+    return any(_holds(box, each) for each in (*seen.unread, *seen.late))
+
+
+def _holds(box: Box, other: Box) -> bool:
+    """Whether the middle of another box lies in a box."""
+    x, y = other.x + other.width / 2, other.y + other.height / 2
+    return box.x <= x <= box.right and box.y <= y <= box.bottom
 
 
 def unread(seen: Seen) -> str:
     """What a count must add: something may be where nothing was read."""
-    count = len(seen.unread) + len(seen.late)
+    marks = [part.box for part in of_kind(seen, "check", "picture")]  # which are no text
+    count = sum(not any(_holds(mark, box) for mark in marks) for box in (*seen.unread, *seen.late))
     places = f"in {count} place{'s' if count > 1 else ''} text could not be read" if count else ""
     return places or ("" if seen.searched else "not all of it was searched")
 
@@ -292,9 +299,7 @@ def _in_columns(label: Line, value: Line, seen: Seen) -> bool:
 
 def _same_panel(line: Line, seen: Seen) -> list[Line]:
     """The lines in the smallest panel around a line."""
-    x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
-    boxes = [part.box for part in of_kind(seen, "panel")]
-    around_it = [box for box in boxes if box.x <= x <= box.right and box.y <= y <= box.bottom]
+    around_it = [part.box for part in of_kind(seen, "panel") if _holds(part.box, line.box)]
     whole = Box(0, 0, seen.size.width, seen.size.height)
     return list(within(seen, min(around_it, key=lambda box: box.size.pixels, default=whole)))
 
@@ -307,7 +312,7 @@ def _below(line: Line, seen: Seen) -> Line | None:
         for each in seen.lines
         if 0 <= each.box.y - line.box.bottom <= 1.5 * max(height, each.box.height)
         and abs(each.box.x - line.box.x) <= height
-        and (line.text.rstrip().endswith(":") or _valued.match(each.text))
+        and (line.text.rstrip().endswith(":") or (_valued.match(each.text) and len(each.text.split()) <= _BRIEF))
         and _unlabelled(each, line, seen)
     ]
     return min(under, key=lambda each: each.box.y, default=None)
@@ -384,7 +389,4 @@ def letter_size(line: Line) -> float:
 
 def within(seen: Seen, box: Box) -> Iterator[Line]:
     """The lines whose middle lies in a box."""
-    for line in seen.lines:
-        x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
-        if box.x <= x <= box.right and box.y <= y <= box.bottom:
-            yield line
+    yield from (line for line in seen.lines if _holds(box, line.box))

@@ -241,3 +241,17 @@ def test_an_edge_within_a_stack_leaves_every_piece_its_own_value() -> None:
         sketch.box((x, 137, x + 60, 140), "#ff9f3e")
         sketch.write(x + 30, 440, name, 12, anchor="mm")
     assert [mark.value for mark in only(sketch).marks] == pytest.approx([40, 40] * 3, abs=1.5)
+
+
+def test_bars_of_a_few_pixels_with_soft_edges_are_read() -> None:
+    sketch = Sketch()
+    for place in range(6):
+        sketch.box((100 + place * 100, 410, 101 + place * 100, 416), "#606060")
+        sketch.write(100 + place * 100, 436, f"{place * 20}", 12, anchor="mm")
+    told = {("North", 80), ("South", 30), ("East", 55)}
+    for place, (name, value) in enumerate(sorted(told)):
+        y, tip = 120 + place * 90, 100 + 5 * value
+        for row, colour in enumerate(("#2b7eb8", "#1f77b4", "#3685bb")):
+            sketch.box((100, y + row, tip, y + row + 1), colour)
+        sketch.write(90, y + 1, name, 12, anchor="rm")
+    assert {(mark.category, round(mark.value)) for mark in only(sketch).marks} == told

@@ -335,3 +335,36 @@ BOXES = _boxes(Dark_mode=True, Email_alerts=False, Auto_update=True)
 )  # fmt: skip
 def test_plain_words_of_people_are_understood(seen: Seen, question: str, said: str) -> None:
     assert words_of(question, seen) == said
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize(
+    ("seen", "question", "said"),
+    [
+        (_buttons(("Free up space", WHITE, (0, 0, 0))), "What is the free space?", "no"),
+        (screens.dialog(), "What is the title bar colour?", "no"),
+        (screens.dialog(), "What is the heading colour?", "no"),
+        (lines("Email address: a@example.org", "Street adress: 4 Quay Lane"), "What is the address?",
+         'It says: "Email address: a@example.org"'),
+        (lines("Enter a valid VAT number: 9 digits"), "What is the valid VAT number?",
+         'It says: "Enter a valid VAT number: 9 digits"'),
+        (lines("47 Quay Lane, Unit 3B"), "What is the unit?", 'It says: "47 Quay Lane, Unit 3B"'),
+        (screens.chart(), "What colour is Q1?", "Europe blue (#1d5fd1), Asia orange (#f08a1c)"),
+        (screens.chart(), "What is the value of the orange bar in Q1?", "18 million USD (Q1, Asia)"),
+        (screens.chart(), "What is the value of the purple bar in Q1?",
+         "The chart says nothing of purple. It has: Q1, Q2; Europe, Asia."),
+        (screens.chart(), "What is the maximum of the y axis?", "no"),
+        (lines("self.base = strip(x)", "self.timeout = timeout * 3 + 4"), "What is the timeout?",
+         'It says: "self.timeout = timeout * 3 + 4"'),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_an_answer_is_none(seen: Seen, question: str, said: str) -> None:
+    assert words_of(question, seen) == said
+
+
+def test_a_series_is_known_by_a_word_that_no_other_has() -> None:
+    names = {"Europe": "North America", "Asia": "Asia Pacific"}
+    chart = screens.chart().charts[0]
+    marks = tuple(replace(mark, series=names[mark.series]) for mark in chart.marks)
+    seen = replace(lines("North America", "Asia Pacific", "Q1"), charts=(replace(chart, marks=marks),))
+    assert words_of("What was the revenue of America in Q1?", seen) == "31 million USD (Q1, North America)"

@@ -18,6 +18,7 @@ from sightline.seers.local.seen import Chart, Colour, Mark
 
 NEAR = 4.0  # pixels: edges that meet, with a border or an axis between them; more where letters are large
 THIN = 3  # pixels, the least width of a bar
+SAME_BAR = 30  # what a strip of a bar may differ by from the rest, where an edge or a line is mixed into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _bars(picture: Picture, axis: Axis, plot: Box) -> list[_Bar]:
     labels = axis.box
     candidates = [
         region
-        for region in picture.regions
+        for region in _thickened(picture.regions, picture.em)
         if inside(region.box, plot, slack=0)
         and region.filled >= 0.72
         and min(region.sides, region.ends) >= 0.6
@@ -81,6 +82,34 @@ def _bars(picture: Picture, axis: Axis, plot: Box) -> list[_Bar]:
         if base is not None and (bars := _stacked(side, base, near)):
             return bars
     return []
+
+
+def _thickened(regions: Sequence[Region], em: float) -> list[Region]:
+    """Strips of one thin bar put together: its edges are softer than what lies between them."""
+    strips = sorted(
+        (region for region in regions if region.box.width <= THIN and region.box.height > 2 * em),
+        key=lambda region: region.box.x,
+    )
+    joined: list[list[Region]] = []
+    for strip in strips:
+        beside = next((each for each in joined if _continues(each[-1], strip)), None)
+        if beside is None:
+            joined.append([strip])
+        else:
+            beside.append(strip)
+    thick = [each for each in joined if len(each) > 1]
+    used = {id(region) for each in thick for region in each}
+    whole = [
+        replace(max(each, key=lambda region: (region.area, -each.index(region))), area=sum(one.area for one in each),
+                box=union(region.box for region in each))
+        for each in thick
+    ]  # fmt: skip
+    return [*(region for region in regions if id(region) not in used), *whole]
+
+
+def _continues(one: Region, other: Region) -> bool:
+    level = abs(one.box.y - other.box.y) <= 2 and abs(one.box.bottom - other.box.bottom) <= 2
+    return level and other.box.x == one.box.right and distance(one.colour, other.colour) <= SAME_BAR
 
 
 def _swatch(picture: Picture, region: Region, text: Text) -> bool:
@@ -159,7 +188,7 @@ def _one(above: Region, below: Region) -> bool:
     low = min(one.height, other.height)
     level = abs(one.x - other.x) <= 1 and abs(one.right - other.right) <= 1
     within = abs(one.x - other.x) <= 3 and abs(one.right - other.right) <= 3
-    same = distance(above.colour, below.colour) <= (30 if low <= THIN + 2 else 8)  # a line within it mixes its colour
+    same = distance(above.colour, below.colour) <= (SAME_BAR if low <= THIN + 2 else 8)  # a line mixes its colour
     return (level and same) or (low <= 2 and within)
 
 

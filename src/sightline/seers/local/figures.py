@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sightline.model.asking import Spot
+from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import words
 from sightline.seers.local.seen import Chart, Mark
 from sightline.seers.local.subjects import STOP, Asked, Said
@@ -38,14 +39,18 @@ def charted(asked: Asked) -> Said | None:
 
 
 def _of_chart(asked: Asked, chart: Chart) -> Said | None:
-    series = mentioned(asked.low, [mark.series for mark in chart.marks])
-    categories = mentioned(asked.low, [mark.category for mark in chart.marks])
+    if re.search(r"\bax[ie]s\b", asked.low):
+        return None
+    all_series, all_categories = ([getattr(mark, each) for mark in chart.marks] for each in ("series", "category"))
+    series = mentioned(asked.low, all_series) or _by_a_word(asked, all_series) or _by_colour(asked, chart)
+    categories = mentioned(asked.low, all_categories)
     extreme, total = extreme_of(asked.low), bool(_sum.search(asked.low))
     all_of_it = extreme or total or re.search(r"\b(?:list|values?|data)\b", asked.low)
     spoken_of = _about.search(asked.low) or set(words(asked.low)) & (set(words(chart.title)) - STOP)
     if not (series or categories or (all_of_it and spoken_of)):
         return None
-    named = frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
+    hues = frozenset(word for mark in chart.marks for word in colour_name(mark.colour).split())
+    named = hues | frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
     if strange := [word for word in asked.strangers(asked.low, TALK | named) if not _several(word, chart)]:
         return _of_all(asked, chart, extreme, strange) or _no_such(chart, strange)
     if extreme and total and len({mark.series for mark in chart.marks}) > 1:
@@ -55,6 +60,23 @@ def _of_chart(asked: Asked, chart: Chart) -> Said | None:
         if (not series or mark.series in series) and (not categories or mark.category in categories)
     ]  # fmt: skip
     return _figures(chart, marks, extreme, total=total and not extreme)
+
+
+def _by_a_word(asked: Asked, names: Sequence[str]) -> list[str]:
+    """The one name that has a word of the question, which no other has."""
+    held: dict[str, set[str]] = {}
+    for name in filter(None, names):
+        for word in words(name):
+            held.setdefault(word, set()).add(name)
+    found = [held[word] for word in words(asked.low) if word in held and word not in STOP and word not in TALK]
+    one = set.union(*found) if found else set()
+    return [*one] if len(one) == 1 else []
+
+
+def _by_colour(asked: Asked, chart: Chart) -> list[str]:
+    """The series that are drawn in a colour that is asked for."""
+    said = set(words(asked.low))
+    return [*dict.fromkeys(mark.series for mark in chart.marks if said & set(colour_name(mark.colour).split()))]
 
 
 def _of_all(asked: Asked, chart: Chart, extreme: int, strange: Sequence[str]) -> Said | None:

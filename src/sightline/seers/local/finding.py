@@ -49,10 +49,10 @@ def match(text: str, phrase: str) -> int | None:
     return WITHIN if len(wanted) >= _PLAIN and wanted in key(text) and " " in phrase.strip() else None
 
 
-def _one_letter_lost(read: str, meant: str) -> bool:
+def _one_letter_lost(read: str, meant: str, least: int = _LONG) -> bool:
     """Whether a reader has lost one letter of a long name, or seen one twice. A figure less is another name."""
     short, long = sorted((read, meant), key=len)
-    if len(short) < _LONG or len(long) != len(short) + 1:
+    if len(short) < least or len(long) != len(short) + 1:
         return False
     at = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     return long[at].isalpha() and short[at:] == long[at + 1 :]
@@ -145,7 +145,9 @@ def value_of(seen: Seen, label: str) -> Value | None:
 def _of_one_sort(seen: Seen, label: str) -> Value | None:
     """Of the one label that ends in these words: "total" asks for the "Grand total", not for "Total items"."""
     asked = words(label)
-    lines = [line for line in seen.lines if asked and words(label_of(line.text))[-len(asked) :] == asked]
+    lines = [line for line in seen.lines if _is_label(label_of(line.text)) and _ends_in(label_of(line.text), asked)]
+    if _another_alike(seen, label):
+        return None
     found = [value for value in (_valued_by(line, seen) for line in lines) if value and value.text != value.label.text]
     return found[0] if len(lines) == len(found) == 1 else None
 
@@ -153,10 +155,26 @@ def _of_one_sort(seen: Seen, label: str) -> Value | None:
 def _of_one_field(seen: Seen, label: str) -> Value | None:
     """Of the one field whose label has these words among others: "Email" asks for the "Email address"."""
     named = [(part, line) for part, line in labels(seen).items() if match(line.text, label) == WITHIN]
-    if len(named) != 1 or named[0][0].kind != "field":
+    if _another_alike(seen, label) or len(named) != 1 or named[0][0].kind != "field":
         return None
     part, line = named[0]
     return Value(text_of(part, seen), part.box, line, part)
+
+
+def _is_label(text: str) -> bool:
+    """A few words, none of them a number or a word of sentences."""
+    sentence = re.search(r"[\d=*]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
+    return len(words(text)) <= _BRIEF and sentence is None
+
+
+def _ends_in(text: str, asked: list[str]) -> bool:
+    return bool(asked) and words(text)[-len(asked) :] == asked
+
+
+def _another_alike(seen: Seen, label: str) -> bool:
+    """Whether a line has the last word of a label but for one letter: what a reader saw wrongly may be meant too."""
+    last = "".join(words(label)[-1:])
+    return any(_one_letter_lost(word, last, _PLAIN) for line in seen.lines for word in words(line.text))
 
 
 def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:

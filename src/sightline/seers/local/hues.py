@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
@@ -10,7 +11,7 @@ from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import (
     key,
 )
-from sightline.seers.local.seen import Colour
+from sightline.seers.local.seen import Colour, Mark
 from sightline.seers.local.subjects import (
     Asked,
     Said,
@@ -77,13 +78,11 @@ def _colour_at(asked: Asked, x: int, y: int) -> Said | None:
 
 def _colour_of(asked: Asked, phrase: str, *, ink: bool) -> Said | None:
     plain = re.sub(r"^(?:the )?(?:text|letters|writing|background) (?:of|in|on) ", "", phrase)
-    for chart in asked.seen.charts:
-        for mark in chart.marks:
-            for name in filter(None, (mark.series, mark.category)):
-                if key(name) == key(re.sub(r"\b(?:bars?|series|line|the|for|of)\b", "", plain)):
-                    return Said(hued(mark.colour), (Spot(name, mark.box),))
-    if bare(plain) in ("bars", "bar", "columns", "lines", "points"):
-        return _of_marks(asked)
+    bars = re.sub(r"\b(?:bars?|columns|series|lines?|points|the|for|of)\b", "", plain)
+    if marks := _marks(asked, bars, plain):
+        return _of_marks(marks)
+    if not key(bars) and bars != plain:
+        return None  # of bars, which are none of a chart
     about = subject(plain, asked.quoted)
     there = things(asked.seen, about)
     if not there:
@@ -93,14 +92,21 @@ def _colour_of(asked: Asked, phrase: str, *, ink: bool) -> Said | None:
     return Said("; ".join(dict.fromkeys(_hue(thing, asked, ink=ink) for thing in there)), spots_at(there))
 
 
-def _of_marks(asked: Asked) -> Said | None:
-    """The colour of each series, or the one that all bars have."""
+def _marks(asked: Asked, name: str, phrase: str) -> list[Mark]:
+    """The bars of that name; all of them, where only bars are spoken of."""
     marks = [mark for chart in asked.seen.charts for mark in chart.marks]
-    hues = {mark.series: hued(mark.colour) for mark in marks}
-    if len({*hues.values()}) == 1 and len({hued(mark.colour) for mark in marks}) == 1:
-        return Said(next(iter(hues.values())), tuple(Spot(mark.category, mark.box) for mark in marks))
-    told = ", ".join(f"{series} {hue}" for series, hue in hues.items() if series)
-    return Said(told, tuple(Spot(mark.series, mark.box) for mark in marks)) if told else None
+    named = [mark for mark in marks if key(name) and key(name) in (key(mark.series), key(mark.category))]
+    return named or (marks if phrase and not key(name) else [])
+
+
+def _of_marks(marks: Sequence[Mark]) -> Said:
+    """The one colour that they have, or that of each series."""
+    hues = dict.fromkeys((mark.series or mark.category, hued(mark.colour)) for mark in marks)
+    told = ", ".join(f"{name} {hue}" for name, hue in hues)
+    one = len({hue for _, hue in hues}) == 1
+    return Said(
+        hued(marks[0].colour) if one else told, tuple(Spot(mark.series or mark.category, mark.box) for mark in marks)
+    )
 
 
 def _hue(thing: Thing, asked: Asked, *, ink: bool) -> str:

@@ -76,7 +76,7 @@ def titled(asked: Asked) -> Said | None:
     match = _title.search(asked.low)
     if match is None or _beside.search(asked.low) or (match["of"] or "page") not in _TITLED:
         return None
-    if not re.match(r"what|which|read|tell|give", asked.low):
+    if not re.match(r"what|which|read|tell|give", asked.low) or re.search(r"\bcolou?r|\bfont\b|\bsize\b", asked.low):
         return None
     there = titles(asked.seen)
     if match["app"]:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sightline.seers.local.finding import key, words
+from sightline.seers.local.finding import key, of_kind, words
 from sightline.seers.local.seen import Line, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, spots_of
 
 _MOST = 3  # sentences: where more have the words, none is meant
+_PROSE = 5  # words: a shorter line is none that is broken off
 _end = re.compile(r"[.!?:;]$")
 _stop = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 # What is asked for by a word and written as a unit.
@@ -48,7 +49,8 @@ def quoted(asked: Asked) -> Said | None:
 def _sentences(seen: Seen) -> Iterator[_Sentence]:
     """Every line, and with it those in which its last sentence goes on: they begin small, right below it."""
     held: list[Line] = []
-    for line in seen.lines:
+    named = {at for part in of_kind(seen, "button") for at in part.lines}  # what a button is called says nothing
+    for line in (line for at, line in enumerate(seen.lines) if at not in named):
         if held and not _goes_on(held[-1], line):
             yield from _parted(held)
             held = []
@@ -67,7 +69,8 @@ def _parted(lines: list[Line]) -> Iterator[_Sentence]:
 def _goes_on(line: Line, below: Line) -> bool:
     height = max(line.box.height, below.box.height)
     near = 0 <= below.box.y - line.box.bottom <= height and abs(below.box.x - line.box.x) <= height
-    return near and below.text[:1].islower() and not _end.search(line.text)
+    prose = len(line.text.split()) >= _PROSE and not _end.search(line.text)
+    return near and prose and below.text[:1].islower()
 
 
 def _says_more(text: str, asked: Asked, wanted: int) -> bool:

@@ -353,6 +353,8 @@ def test_plain_words_of_people_are_understood(seen: Seen, question: str, said: s
         (screens.chart(), "What is the value of the orange bar in Q1?", "18 million USD (Q1, Asia)"),
         (screens.chart(), "What is the value of the purple bar in Q1?",
          "The chart says nothing of purple. It has: Q1, Q2; Europe, Asia."),
+        (screens.chart(), "How many orange bars are there?", "2"),
+        (screens.chart(), "How many tall bars are there?", "no"),
         (screens.chart(), "What is the maximum of the y axis?", "no"),
         (lines("self.base = strip(x)", "self.timeout = timeout * 3 + 4"), "What is the timeout?",
          'It says: "self.timeout = timeout * 3 + 4"'),
@@ -368,3 +370,21 @@ def test_a_series_is_known_by_a_word_that_no_other_has() -> None:
     marks = tuple(replace(mark, series=names[mark.series]) for mark in chart.marks)
     seen = replace(lines("North America", "Asia Pacific", "Q1"), charts=(replace(chart, marks=marks),))
     assert words_of("What was the revenue of America in Q1?", seen) == "31 million USD (Q1, North America)"
+
+
+@pytest.mark.parametrize(
+    ("seen", "question", "said"),
+    [
+        (grid(("Item", "Price", "Stock"), ("Lamp", "$5", "3"), ("Desk", "$9", "4")), "How much is the Desk?",
+         "$9 (Price of Desk)"),
+        (grid(("Item", "Net", "Gross"), ("Lamp", "$5", "$6"), ("Desk", "$9", "$10")), "How much is the Desk?", "no"),
+        (lines("Last attempt: 6 May 2026"), "When was the last attempt made?",
+         '"6 May 2026" (in "Last attempt: 6 May 2026")'),
+        (lines("Billed to: Ann Lee"), "billed to whom?", '"Ann Lee" (in "Billed to: Ann Lee")'),
+        (lines("Business plan", "Other things"), "What plan is it?", 'It says: "Business plan"'),
+        (lines("Questions? Call 555-0199."), "what number do I call?", 'It says: "Questions? Call 555-0199."'),
+        (lines("Your account was made 5 days ago"), "What is the account number?", "no"),
+    ],
+)  # fmt: skip
+def test_what_is_meant_is_found_by_its_kind(seen: Seen, question: str, said: str) -> None:
+    assert words_of(question, seen) == said

@@ -111,11 +111,9 @@ def _names(phrase: str, asked: Asked) -> Sequence[str]:
 
 _owner = re.compile(r"(?P<who>(?:[^\W\d_]+ ){0,3}[^\W\d_]+)(?:'s|(?<=s)') ")
 _ANYBODY = frozenset("user customer person account client applicant member form".split())
-_SAID = (
-    "shown|listed|given|displayed|entered|written|there|here|it|this|mentioned|(?:set|selected|chosen|picked)(?: to)?"
-)
 _shown = re.compile(
-    rf" (?:is|are|was|were)(?: (?:{_SAID}))?$| (?:set|selected|chosen|picked)(?: to)?$"
+    r" (?:is|are|was|were)(?: (?:shown|listed|given|displayed|entered|written|there|here|it|this|mentioned))?$"
+    r"|(?: (?:is|are|was|were))? (?:set|selected|chosen|picked|made)(?: to)?$| whom$"
     r"| (?:of|for) the (?:user|customer|person|account|client)$"
 )
 

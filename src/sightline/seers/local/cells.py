@@ -112,8 +112,8 @@ def _of_table(asked: Asked, grid: Grid) -> Said | None:
         return _extreme_row(grid, column, extreme)
     if re.match(r"who(?:se)?\b", asked.low) and not mentioned(asked.low, grid.names()):
         column, row = 0, _row(asked, grid, (), anywhere=True)  # by what they have
-    if column is None and row is not None and row < len(grid.cells) and len(grid.cells[row]) == 2:
-        column = 1
+    if column is None and row is not None and row < len(grid.cells):
+        column = 1 if len(grid.cells[row]) == 2 else _of_money(asked, grid)
     said = grid.said(row, column) if row is not None and column is not None else None
     return said if said and asked.wants(said.text) else None
 
@@ -126,6 +126,13 @@ def _column(asked: Asked, grid: Grid, heads: Sequence[str]) -> int | None:
     places = [at for at, head in enumerate(grid.heads()) if head in heads]
     others = [at for at in places if at] or places
     return others[0] if len(others) == 1 else None
+
+
+def _of_money(asked: Asked, grid: Grid) -> int | None:
+    """The one column of money, where it is asked how much something is."""
+    columns = [[row[at] for row in grid.body if at < len(row)] for at in range(grid.width)]
+    money = [at for at, cells in enumerate(columns) if any(re.search(r"[$€£¥]", cell) for cell in cells)]
+    return money[0] if re.match(r"how much\b", asked.low) and len(money) == 1 else None
 
 
 def _row(asked: Asked, grid: Grid, named: Sequence[str], *, anywhere: bool) -> int | None:

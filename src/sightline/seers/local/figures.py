@@ -39,7 +39,7 @@ def charted(asked: Asked) -> Said | None:
 
 
 def _of_chart(asked: Asked, chart: Chart) -> Said | None:
-    if re.search(r"\bax[ie]s\b", asked.low):
+    if re.search(r"\bax[ie]s\b|^how many (?:\w+ )?(?:bars|lines|points|series)\b", asked.low):
         return None
     all_series, all_categories = ([getattr(mark, each) for mark in chart.marks] for each in ("series", "category"))
     series = mentioned(asked.low, all_series) or _by_a_word(asked, all_series) or _by_colour(asked, chart)

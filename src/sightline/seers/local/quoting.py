@@ -17,9 +17,8 @@ _stop = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 # What is asked for by a word and written as a unit.
 _UNITS: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(("space", "storage", "memory", "disk"), re.compile(r"\d ?[KMGT]i?B\b")),
-    **dict.fromkeys(
-        ("cost", "costs", "pay", "price", "money", "charge"), re.compile(r"[$€£¥] ?\d|\d ?(?:€|[A-Z]{3}\b)")
-    ),
+    **dict.fromkeys(("cost", "costs", "pay", "charge"), re.compile(r"[$€£¥] ?\d|\d ?(?:€|[A-Z]{3}\b)")),
+    "number": re.compile(r"\d[\d -]{4,}\d"),
 }
 
 
@@ -76,6 +75,9 @@ def _goes_on(line: Line, below: Line) -> bool:
 def _says_more(text: str, asked: Asked, wanted: int) -> bool:
     """Whether a line does not only repeat the question; a single word must have a number or some words beside it."""
     more = set(words(text)) - set(words(asked.low))
+    kind = re.match(r"(?:what|which) (\w+) is (?:it|this|that)$", asked.low)
+    if kind and words(text)[-1:] == [kind[1]]:
+        return bool(more)
     return bool(more) and (wanted > 1 or len(more) > 2 or any(map(str.isdigit, "".join(more))))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from sightline.model.asking import Spot
 from sightline.seers.local.cells import grids
+from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import of_kind, tables, words
 from sightline.seers.local.listing import FILL, and_unread, sorted_out
 from sightline.seers.local.seen import Mark, PartKind, Seen
@@ -28,6 +29,8 @@ def counted(asked: Asked) -> Said | None:
     what = match["what"]
     if re.match(r"times\b|occurrences\b", what) and asked.quoted:
         return _occurrences(asked.quoted[0], asked.seen)
+    if bars := re.match(r"(\w+) bars?\b", what):
+        return _bars_of(asked, bars[1])
     for shape, kind in _COUNTED.items():
         if noun := re.search(rf"\b(?:{shape})\b", what):
             return _parts_counted(asked, kind, what.replace(noun[0], " ", 1))
@@ -87,6 +90,13 @@ def _charts(asked: Asked) -> Said:
 def _bars(asked: Asked) -> Said | None:
     marks = _marks(asked.seen, "bar")
     return Said(f"{len(marks)}") if marks else Said("No bar chart was read.") if asked.seen.charts else None
+
+
+def _bars_of(asked: Asked, colour: str) -> Said | None:
+    """The bars of one colour; what else bars may be asked for by is not counted."""
+    marks = _marks(asked.seen, "bar")
+    there = [mark for mark in marks if colour in colour_name(mark.colour).split()]
+    return Said(f"{len(there)}", tuple(Spot(mark.category, mark.box) for mark in there)) if there else None
 
 
 def _lines(asked: Asked) -> Said | None:

@@ -18,8 +18,8 @@ from sightline.engine.local import local_seer, readers
 from sightline.model.refusal import Refusal
 
 RESULTS = Path(__file__).resolve().parent / "results"
-SEEDS = range(40, 44)
-RIGHT, INVENTED = 0.85, 0
+SEEDS = range(60, 64)
+RIGHT, INVENTED = 0.9, 0
 PEOPLE = ("Bob Marsh", "Ines Duarte", "Kofi Mensah", "Lena Vogt", "Samir Haddad", "Tuva Berg", "Noel Price")
 CITIES = ("Leeds", "Porto", "Aarhus", "Ghent", "Turin")
 OPTIONS = ("Dark mode", "Email alerts", "Auto update", "Show hints", "Sound effects", "Two-step login")

@@ -258,3 +258,25 @@ def test_marks_of_thousands_are_told_by_their_column() -> None:
 )
 def test_a_whole_number_keeps_its_marks_of_thousands_to_itself(text: str, value: int | None) -> None:
     assert whole(text) == value
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Is Manual selected?", "No: it is not chosen"),
+        ("Is the Automatic radio button chosen?", "Yes: it is chosen"),
+        ("How many radio buttons are there?", "2"),
+        ("Which radio buttons are there?", '"Automatic", "Manual"'),
+        ("Which option is selected?", '"Automatic"'),
+        ("How many check boxes are there?", "0"),
+        ("What is the value of Manual?", "not chosen (Manual)"),
+        ("Where is the radio button Manual?", "20,50,16,16"),
+    ],
+)
+def test_the_state_of_radio_buttons_is_told(question: str, wanted: str) -> None:
+    lines = tuple(screens.line(text, 46, y) for text, y in (("Automatic", 22), ("Manual", 52)))
+    marks = [Part("radio", Box(20, 20, 16, 16), (0, 0, 200), (0,), checked=True)]
+    marks += [Part("radio", Box(20, 50, 16, 16), (255, 255, 255), (1,), checked=False)]
+    said = answer(question, Seen(Size(300, 90), lines, parts=tuple(marks)))
+    assert isinstance(said, Said), said
+    assert wanted in said.text

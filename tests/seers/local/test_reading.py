@@ -82,6 +82,20 @@ def test_a_check_box_is_no_part_of_its_label() -> None:
     assert line.box.x >= 132
 
 
+def test_a_circle_before_an_option_is_no_letter_of_it_and_does_not_make_it_higher() -> None:
+    image = Image.new("RGB", (420, 120), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
+    for row, text in enumerate(("Automatic", "Off", "O negative")):
+        y = 14 + row * 34
+        if row < 2:
+            pen.ellipse((20, y, 36, y + 16), "white", "#666666", 2)
+        pen.text((46, y + 8), text, "black", font, "lm")
+    lines = read(pixels(image), engine())
+    assert [line.text for line in lines] == ["Automatic", "Off", "O negative"]
+    assert [line.box.x for line in lines] == [46, 47, 47]
+    assert all(line.box.height <= 14 for line in lines)
+
+
 def test_the_name_of_an_axis_is_read_from_bottom_to_top() -> None:
     (line,) = (line for line in read(pixels(sample("chart")), engine()) if "million" in line.text)
     assert line.text == "Revenue (million USD)"
@@ -130,6 +144,18 @@ def test_letters_that_nobody_knows_are_not_invented() -> None:
 
 def _sides(box: Box) -> tuple[int, int]:
     return box.width, box.height
+
+
+def test_short_words_far_apart_on_a_strip_are_read_where_they_stand() -> None:
+    """The two are found as one wide line: most of it is blank, and nothing of it was passed over."""
+    image = Image.new("RGB", (420, 80), "white")
+    pen = ImageDraw.Draw(image)
+    for x in (40, 202):
+        pen.rounded_rectangle((x, 30, x + 159, 55), 3, "#ebebeb")
+        pen.text((x + 80, 43), "No", "#202020", ImageFont.load_default(14), "mm")
+    found = read_page(pixels(image), engine())
+    assert [line.text for line in found.lines] == ["No", "No"]
+    assert found.unread == ()
 
 
 @requirement("read.nothing")

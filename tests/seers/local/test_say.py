@@ -66,6 +66,15 @@ def test_what_cannot_be_told_is_said() -> None:
         assert words in said
 
 
+@pytest.mark.parametrize(
+    ("checked", "state"), [(True, "chosen"), (False, "not chosen"), (None, "it cannot be told whether it is chosen")]
+)
+def test_a_radio_button_is_told_with_its_label_and_state(checked: bool | None, state: str) -> None:
+    part = Part("radio", Box(20, 30, 16, 16), (1, 2, 3), (0,), checked)
+    said = describe(Seen(Size(200, 90), (screens.line("Manual", 46, 32),), parts=(part,))).text
+    assert f'A radio button "Manual" at 20,30,16,16: {state}.' in said
+
+
 def test_lines_that_were_not_read_are_told_with_their_places() -> None:
     one, other, last = Box(10, 20, 90, 12), Box(10, 50, 80, 12), Box(10, 80, 70, 12)
     said = describe(Seen(Size(640, 480), unread=(one, other), late=(last,), searched=False)).text

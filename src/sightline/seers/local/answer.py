@@ -123,15 +123,10 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
         return None
     kind = value.part.kind if value.part else "text"
     label = value.label.text if value.text not in value.label.text else ""
-    if kind == "check" and value.part is not None:
-        state = (
-            "not known to be checked"
-            if value.part.checked is None
-            else "checked"
-            if value.part.checked
-            else "not checked"
-        )
-        return Said(f"{state} ({label})", (Spot(value.label.text, value.part.box),))
+    if kind in ("check", "radio") and value.part is not None:
+        done = "checked" if kind == "check" else "chosen"
+        state = {None: f"not known to be {done}", True: done, False: f"not {done}"}[value.part.checked]
+        return Said(f"{state} ({value.label.text})", (Spot(value.label.text, value.part.box),))
     if not value.text and unread_in(asked.seen, value.box):
         return Said(
             f'What stands in the field "{value.label.text}" could not be read.', (Spot(value.label.text, value.box),)

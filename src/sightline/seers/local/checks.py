@@ -1,4 +1,4 @@
-"""Check boxes: whether one is checked, which are, and how many."""
+"""Check boxes and radio buttons: whether one is checked, which are, and how many."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 from sightline.seers.local.finding import of_kind
 from sightline.seers.local.listing import and_unread, called_part
-from sightline.seers.local.seen import Part
+from sightline.seers.local.seen import Part, PartKind
 from sightline.seers.local.subjects import Asked, Said, Subject, part_thing, spots_at, subject, things
 
-_ON = r"(?:checked|ticked|selected|enabled|activated|(?:turned |switched )?on)"
+_ON = r"(?:checked|ticked|selected|chosen|enabled|activated|(?:turned |switched )?on)"
 _OFF = r"(?:unchecked|unticked|unselected|deselected|disabled|(?:turned |switched )?off)"
 _STATE = rf"(?:(?P<on>{_ON})|(?P<off>{_OFF}))"
-_NOUN = r"(?:(?:(?:check|tick) ?)?box(?:es)?|options?|settings?|ones)"
+_NOUN = r"(?:(?:(?:check|tick) ?)?box(?:es)?|radio buttons?|options?|settings?|ones)"
 _is = re.compile(rf"^(?:is|are|was) (?P<what>.+?) {_STATE}$")
 _some = re.compile(
     r"^(?P<which>how many|(?:which|what)(?:'s| is| are)?)(?: of)?(?: the)?"
@@ -21,7 +21,7 @@ _some = re.compile(
 
 
 def checks(asked: Asked) -> Said | None:
-    boxes = of_kind(asked.seen, "check")
+    boxes = of_kind(asked.seen, "check", "radio")
     if not boxes:
         return None
     if match := _some.search(asked.low):
@@ -43,9 +43,10 @@ def _told(asked: Asked, boxes: list[Part], match: re.Match[str], *, on: bool) ->
 
 def _state(asked: Asked, what: str, *, on: bool) -> Said | None:
     about = subject(what, asked.quoted)
-    there = [thing for thing in things(asked.seen, Subject(about.name, "check", about.spelled)) if thing.part]
+    kinds: tuple[PartKind, ...] = ("check", "radio")
+    there = [thing for kind in kinds for thing in things(asked.seen, Subject(about.name, kind, about.spelled))]
     if not there or there[0].part is None or there[0].part.checked is None:
         return None
     checked = there[0].part.checked
-    yes = "Yes" if checked is on else "No"
-    return Said(f"{yes}: it is {'checked' if checked else 'not checked'}", spots_at(there[:1]))
+    yes, done = "Yes" if checked is on else "No", "checked" if there[0].part.kind == "check" else "chosen"
+    return Said(f"{yes}: it is {done if checked else f'not {done}'}", spots_at(there[:1]))

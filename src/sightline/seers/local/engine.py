@@ -6,6 +6,7 @@ lines = reading.read(pixels, engine)    # pixels: uint8, height x width x RGB
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 THREADS = 1
+
+
+def give_back() -> None:
+    """Hands memory that is free to the system again, which the C library, where it is glibc, else keeps in pieces."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 class Network:

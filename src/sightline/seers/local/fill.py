@@ -139,7 +139,7 @@ def _enumerated(text: str, value: Json, schema: Mapping[str, Any]) -> Json:
 
 def _flag(seen: Seen, name: str) -> Json:
     """Whether a box is checked; what no box says is not known."""
-    checks = [part for part in named(seen, name, "check") if part.checked is not None]
+    checks = [part for part in named(seen, name, "check", "radio") if part.checked is not None]
     return checks[0].checked if len(checks) == 1 else None
 
 

@@ -103,7 +103,7 @@ def _holds(box: Box, other: Box) -> bool:
 
 def unread(seen: Seen) -> str:
     """What a count must add: something may be where nothing was read."""
-    marks = [part.box for part in of_kind(seen, "check", "picture")]  # which are no text
+    marks = [part.box for part in of_kind(seen, "check", "radio", "picture")]  # which are no text
     count = sum(not any(_holds(mark, box) for mark in marks) for box in (*seen.unread, *seen.late))
     places = f"in {count} place{'s' if count > 1 else ''} text could not be read" if count else ""
     return places or ("" if seen.searched else "not all of it was searched")
@@ -199,31 +199,58 @@ def _valued_by(line: Line, seen: Seen) -> Value | None:
 
 
 def labels(seen: Seen) -> dict[Part, Line]:
-    """The line that each field and each check box is labelled by, where there is one: the nearest."""
-    found = {}
-    for part in of_kind(seen, "field", "check"):
-        if part.kind == "check" and part.lines:
-            found[part] = seen.lines[part.lines[0]]
-            continue
-        lines = [
-            line for at, line in enumerate(seen.lines)
-            if at not in part.lines and (_beside(line, part, seen) or (part.kind == "field" and _above(line, part)))
-        ]  # fmt: skip
-        if lines:
+    """The line that each field and each check box is labelled by, where there is one.
+
+    A form has its labels all before its fields or all above them: where a field has lines at both places, the way of
+    the most decides, else the nearest.
+    """
+    checks, fields = of_kind(seen, "check", "radio"), of_kind(seen, "field")
+    near = {part: [line for line in _free(part, seen) if _beside(line, part, seen)] for part in (*checks, *fields)}
+    over = {part: [line for line in _free(part, seen) if _above(line, part, fields)] for part in fields}
+    before = sum(map(bool, near.values())) - sum(bool(near[part]) for part in checks)
+    above = sum(map(bool, over.values()))
+    found = {part: seen.lines[part.lines[0]] for part in checks if part.lines}
+    for part in (*checks, *fields):
+        ways = [near[part], over.get(part, [])]
+        lines = ways[above > before] or ways[above < before] if above != before else [*ways[0], *ways[1]]
+        if lines and part not in found:
             found[part] = min(lines, key=lambda line: _apart(line.box, part.box))
     return found
+
+
+def _free(part: Part, seen: Seen) -> Iterator[Line]:
+    """Lines with words that stand in no other part, unless that one is around this one as well."""
+    others = [
+        other for other in of_kind(seen, "field", "button", "bar", "panel", "check", "radio")
+        if other.kind != "panel" or not _around(other.box, part.box)
+    ]  # fmt: skip
+    held = {at for other in (part, *others) for at in other.lines}
+    return (line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text)))
+
+
+def _around(outer: Box, inner: Box) -> bool:
+    x, y = inner.x + inner.width / 2, inner.y + inner.height / 2
+    return outer.x <= x <= outer.right and outer.y <= y <= outer.bottom
 
 
 def _beside(line: Line, part: Part, seen: Seen) -> bool:
     """In its row, and nothing between: the label of a field stands before it, that of a check box mostly behind."""
     before, behind = part.box.x - line.box.right, line.box.x - part.box.right
-    reach = 0 <= before <= 12 * line.box.height or (part.kind == "check" and 0 <= behind <= 3 * line.box.height)
+    reach = 0 <= before <= 24 * line.box.height or (
+        part.kind in ("check", "radio") and 0 <= behind <= 3 * line.box.height
+    )
     return reach and in_row(line.box, part.box) and _nothing_between(line, part.box, seen)
 
 
-def _above(line: Line, part: Part) -> bool:
-    height = line.box.height
-    return -2 <= part.box.y - line.box.bottom <= 2 * height and part.box.x - height <= line.box.x < part.box.right
+def _above(line: Line, part: Part, fields: Sequence[Part]) -> bool:
+    """Right over it; what is nearer to another field above is a word about that one."""
+    height, gap = line.box.height, part.box.y - line.box.bottom
+    if not (-2 <= gap <= 2 * height and part.box.x - height <= line.box.x < part.box.right):
+        return False
+    return not any(
+        field is not part and 0 <= line.box.y - field.box.bottom < gap and _over(line.box, field.box)
+        for field in fields
+    )
 
 
 def _apart(one: Box, other: Box) -> int:

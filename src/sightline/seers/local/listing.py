@@ -60,7 +60,7 @@ def _coloured(word: str) -> _Sort:
 
 _listed = re.compile(
     r"^(?:what|which|list|name|give me|tell me|show me)(?:'s| is| are| does| do)?(?: on| in)?(?: all)?(?: of)?(?: the)?"
-    r"(?P<before>(?: \w+)?) (?P<what>buttons?|(?:input |text )?fields?|check ?box(?:es)?"
+    r"(?P<before>(?: \w+)?) (?P<what>radio buttons?|buttons?|(?:input |text )?fields?|check ?box(?:es)?"
     r"|columns?|column (?:names|headers|headings)|series|legend|categories)\b(?P<rest>.*)$"
 )
 _advice = re.compile(r"\b(?:should|would|must|need|will|to)\b|\b(?:do|mean|for)$")
@@ -84,7 +84,7 @@ def listed(asked: Asked) -> Said | None:
     return Said(", ".join(filter(None, names))) if any(names) else None
 
 
-_KINDS: Mapping[str, PartKind] = {"button": "button", "field": "field", "box": "check"}
+_KINDS: Mapping[str, PartKind] = {"radio": "radio", "button": "button", "field": "field", "box": "check"}
 
 
 def _parts_listed(asked: Asked, kind: PartKind, how: str) -> Said | None:

@@ -119,7 +119,25 @@ def _columns(items: Sequence[Item], em: float) -> list[list[Item]]:
     columns = _split(items, _across, GUTTER * em)
     if len(columns) == 1 or min(median(item.letters for item in column) for column in columns) >= PROSE:
         return columns
-    return [list(items)] if _in_rows(columns, em) else columns
+    return _panels_apart(columns) if _in_rows(columns, em) else columns
+
+
+def _panels_apart(columns: Sequence[Sequence[Item]]) -> list[list[Item]]:
+    """What belongs together by rows; a panel that stands alone beside several lines is in no row of theirs."""
+    lines = [item for column in columns if len(column) > 1 for item in column]
+    groups: list[list[Item]] = []
+    whole = False  # whether the last group takes no more
+    for column in columns:
+        alone = len(column) == 1 and len(column[0].lines) > 1 and sum(_level(column[0], line) for line in lines) > 1
+        if alone or whole or not groups:
+            groups.append([])
+        groups[-1] += column
+        whole = alone
+    return groups
+
+
+def _level(panel: Item, line: Item) -> bool:
+    return panel.box.y <= line.middle <= panel.box.bottom
 
 
 def _in_rows(columns: Sequence[Sequence[Item]], em: float) -> bool:

@@ -7,6 +7,7 @@ page = read_page(pixels, engine)      # the same with how far the page was turne
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from sightline.seers.local import detect, ink
 from sightline.seers.local.alphabets import is_foreign, is_foreign_here
 from sightline.seers.local.engine import Engine, Reader
 from sightline.seers.local.frames import DOWNWARD, OVER, UPRIGHT, UPWARD, Frame, framed
+from sightline.seers.local.leading import unmarked
 from sightline.seers.local.pace import Pace, stretch_for
 from sightline.seers.local.recognise import Letter, letters, width_of
 from sightline.seers.local.seen import Line
@@ -29,8 +31,8 @@ Pixels = NDArray[np.uint8]
 Alive = Callable[[], bool]
 
 _READ = 0.9  # a line that is less sure was not read: letters of an alphabet that the readers do not know come to less
-_MUCH = 0.4  # of what looks like text: where so much was not read, the rest is doubted
-_WIDEST = 130  # columns that a letter takes at most, with what is blank around it
+_MUCH, _SEVERAL = 0.4, 3  # of what looks like text, and lines: where so much was not read, the rest is doubted
+_WIDEST = 80  # columns with ink that a letter takes at most
 _TALL = 1.5  # a line so much higher than wide reads upwards or downwards
 _SINGLE = 3.0  # unless it is one letter, which may be so much higher than wide
 _POOR = 0.75  # under it another way of standing is tried
@@ -38,6 +40,7 @@ _SURE, _UNSURE = 0.995, 0.9  # under the first the more exact reader is asked to
 _SHARE, _MOST = 0.25, 3_000  # of the columns read, and columns: what the first of these may cost;
 _SMALL_PRINT = 16  # pixels: the second of the bounds does not hold for lines no higher than this
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are, and how much surer that makes them
+_FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +97,20 @@ def _known(tried: Sequence[_Try]) -> list[_Try]:
     """What was read, in letters that the readers know."""
     good = [each for each in tried if each.sure >= _READ and not _sparse(each)]
     good = [each for each in good if not is_foreign(each.letters, each.sure)]
-    if sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
+    few = len(tried) - len(good) < _SEVERAL
+    if few or sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
         return good
     return [each for each in good if not is_foreign_here(each.letters, each.sure)]
 
 
 def _sparse(each: _Try) -> bool:
     """Whether most of what is written there was passed over."""
-    return _cost(each) > _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    most = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    if _cost(each) <= most:
+        return False
+    mask, top, bottom = _written(each)
+    inked = sum(end - start for start, end in ink.strokes(mask, top, bottom))
+    return inked * _cost(each) > most * len(mask[0])
 
 
 def _first_tries(pixels: Pixels, spots: Sequence[detect.Spot], pace: Pace, alive: Alive) -> Iterator[_Try]:
@@ -121,7 +130,7 @@ def _best(pixels: Pixels, spot: detect.Spot, pace: Pace) -> _Try:
     """The surest of several ways of standing; the first that is sure enough ends the search."""
     best: _Try | None = None
     for turn in _stances(spot):
-        frame = framed(pixels, spot, turn)
+        frame = unmarked(framed(pixels, spot, turn))
         found = _Try(spot, turn, frame, *pace.read(frame.picture))
         if best is None or found.sure > best.sure:
             best = found
@@ -169,7 +178,7 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
     for each in sorted(tried, key=lambda each: each.sure):
         if each.reader is reader or not alive():
             continue
-        if each.sure >= _UNSURE and not _far_east(each):
+        if each.sure >= _UNSURE and not _far_east(each) and not (each.sure < _SURE and _odd(each)):
             small = len(each.frame.picture) <= _SMALL_PRINT
             left[small] -= _cost(each)
             if each.sure >= _SURE or left[small] < 0:
@@ -183,6 +192,11 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
 
 def _far_east(each: _Try) -> bool:
     return any(far_east(letter.text) for letter in each.letters)
+
+
+def _odd(each: _Try) -> bool:
+    """A letter beside a figure that looks like one: the first reader takes them for each other."""
+    return bool(_FIGURED.search("".join(letter.text for letter in each.letters)))
 
 
 def _stance(tried: Sequence[_Try]) -> int:
@@ -226,4 +240,5 @@ def _lines(each: _Try) -> Iterator[Line]:
     mask, top, bottom = _written(each)
     height, width = mask.shape
     for piece in pieces(each.letters, ink.strokes(mask, top, bottom), width, height):
-        yield Line(piece.text, each.frame.box(piece.left, top, piece.right, bottom), piece.sure, least=piece.least)
+        first, last = ink.rows(mask, (top, bottom), (piece.left, piece.right))
+        yield Line(piece.text, each.frame.box(piece.left, first, piece.right, last), piece.sure, least=piece.least)

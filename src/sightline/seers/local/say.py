@@ -39,7 +39,7 @@ def _layout(seen: Seen) -> Iterator[str]:
     size = f"{seen.size.width} pixels wide and {seen.size.height} high"
     yield f"The image is {size}{_colours(seen)}. Boxes are x,y,width,height."
     if seen.turned:
-        yield f"Its text stands turned: it was read after a turn of {seen.turned} degrees clockwise."
+        yield turn(seen)
     if seen.photograph:
         yield "Most of it is a photograph or a painting: what that shows cannot be told by reading."
     yield from _headed(seen)
@@ -50,6 +50,11 @@ def _layout(seen: Seen) -> Iterator[str]:
     yield from _written(seen)
     yield from (f'A {code.kind} code at {code.box} holds "{code.text}".' for code in seen.codes)
     yield from _unread(seen)
+
+
+def turn(seen: Seen) -> str:
+    """Said of a turned image whenever places are told in words."""
+    return f"The image lies turned: places are told as it stands after a turn of {seen.turned} degrees clockwise."
 
 
 def _no_text(seen: Seen) -> str:
@@ -113,6 +118,7 @@ def _parted(seen: Seen) -> Iterator[str]:
     called = labels(seen)
     yield from _few([_field(part, seen, called.get(part)) for part in of_kind(seen, "field")], "fields")
     yield from _few([_check(part, called.get(part)) for part in of_kind(seen, "check")], "check boxes")
+    yield from _few([_radio(part, called.get(part)) for part in of_kind(seen, "radio")], "radio buttons")
     yield from _few([_button(part, seen) for part in of_kind(seen, "button")], "buttons")
     yield from _few([f"A picture at {part.box}, not described." for part in of_kind(seen, "picture")], "pictures")
 
@@ -140,6 +146,11 @@ def _check(part: Part, label: Line | None) -> str:
         None: "a check box of which it cannot be told whether it is checked",
     }
     return f"A check box{_quoted(label)} at {part.box}: {state[part.checked]}."
+
+
+def _radio(part: Part, label: Line | None) -> str:
+    state = {True: "chosen", False: "not chosen", None: "it cannot be told whether it is chosen"}
+    return f"A radio button{_quoted(label)} at {part.box}: {state[part.checked]}."
 
 
 def _quoted(label: Line | None) -> str:

@@ -31,6 +31,8 @@ _KINDS: Mapping[str, PartKind | None] = {
     "check box": "check",
     "checkbox": "check",
     "tick box": "check",
+    "radio button": "radio",
+    "radio": "radio",
     "panel": "panel",
     "card": "panel",
     "title bar": "bar",
@@ -168,7 +170,7 @@ def things(seen: Seen, about: Subject) -> list[Thing]:
         return [part_thing(part, seen) for part in of_kind(seen, about.kind)]
     if about.kind and (parts := named(seen, about.name, about.kind)):
         return [part_thing(part, seen) for part in parts]
-    if about.kind in ("field", "check", "bar"):
+    if about.kind in ("field", "check", "radio", "bar"):
         return []
     return [Thing(line.text, line.box, line=line) for line in found(seen, about.name)]
 

@@ -14,6 +14,7 @@ from sightline.seers.local.seen import Mark, PartKind, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, bare, part_thing, spots_of
 
 _COUNTED: Mapping[str, PartKind] = {
+    r"radio buttons?": "radio",
     r"buttons?": "button",
     r"(?:(?:text|input|entry|form) )?(?:fields?|inputs?)|text ?boxes|text box": "field",
     r"(?:check|tick) ?box(?:es)?": "check",

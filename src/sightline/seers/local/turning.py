@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import numpy as np
 
 from sightline.model.geometry import Box, Size
 from sightline.seers.local.regions import Pixels
-from sightline.seers.local.seen import Seen
 
 
 def turned_pixels(pixels: Pixels, degrees: int) -> Pixels:
@@ -28,28 +24,3 @@ def turned_box(box: Box, size: Size, degrees: int) -> Box:
             return Box(box.y, size.width - box.right, box.height, box.width)
         case _:
             return box
-
-
-def turned_back(seen: Seen, size: Size, degrees: int) -> Seen:
-    """What was seen in an image after it was turned, in the pixels of that image, which has this size."""
-    if not degrees:
-        return seen
-
-    def back(box: Box) -> Box:
-        return turned_box(box, seen.size, 360 - degrees)
-
-    return replace(_placed(seen, back), size=size, turned=degrees)
-
-
-def _placed(seen: Seen, back: Callable[[Box], Box]) -> Seen:
-    return replace(
-        seen,
-        lines=tuple(replace(line, box=back(line.box)) for line in seen.lines),
-        parts=tuple(replace(part, box=back(part.box)) for part in seen.parts),
-        tables=tuple(replace(table, box=back(table.box)) for table in seen.tables),
-        charts=tuple(
-            replace(chart, box=back(chart.box), marks=tuple(replace(mark, box=back(mark.box)) for mark in chart.marks))
-            for chart in seen.charts
-        ),
-        codes=tuple(replace(code, box=back(code.box)) for code in seen.codes),
-    )

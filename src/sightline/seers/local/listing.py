@@ -60,7 +60,7 @@ def _coloured(word: str) -> _Sort:
 
 _listed = re.compile(
     r"^(?:what|which|list|name|give me|tell me|show me)(?:'s| is| are| does| do)?(?: on| in)?(?: all)?(?: of)?(?: the)?"
-    r"(?P<before>(?: \w+)?) (?P<what>radio buttons?|buttons?|(?:input |text )?fields?|check ?box(?:es)?"
+    r"(?P<before>(?: \w+)??) (?P<what>radio buttons?|buttons?|(?:input |text )?fields?|check ?box(?:es)?"
     r"|columns?|column (?:names|headers|headings)|series|legend|categories)\b(?P<rest>.*)$"
 )
 _advice = re.compile(r"\b(?:should|would|must|need|will|to)\b|\b(?:do|mean|for)$")

@@ -255,3 +255,17 @@ def test_bars_of_a_few_pixels_with_soft_edges_are_read() -> None:
             sketch.box((100, y + row, tip, y + row + 1), colour)
         sketch.write(90, y + 1, name, 12, anchor="rm")
     assert {(mark.category, round(mark.value)) for mark in only(sketch).marks} == told
+
+
+def test_a_minus_that_the_reader_lost_is_found_before_its_label() -> None:
+    sketch = Sketch()
+    for label, y in (("1.5k", 100), ("0.5k", 200), ("0.5k", 300)):
+        sketch.box((90, y, 98, y + 1), "#202020")
+        sketch.write(84, y + 0.5, label, 13, anchor="rm")
+    minus = sketch.lines[-1].box
+    sketch.box((minus.x - 8, 300, minus.x - 3, 301), "#202020")
+    for place, (name, value) in enumerate((("North", 1000), ("South", -400), ("East", 600))):
+        x, tip = 140 + place * 150, 250 - value / 10
+        sketch.box((x, min(tip, 250), x + 60, max(tip, 250)), BLUE)
+        sketch.write(x + 30, 440, name, 13, anchor="mm")
+    assert [mark.value for mark in only(sketch).marks] == pytest.approx([1000, -400, 600], abs=15)

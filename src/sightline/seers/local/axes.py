@@ -27,6 +27,7 @@ class Text:
     text: str
     box: Box
     number: float | None
+    dashed: bool = False  # a dash stands before it, which may be a minus
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -90,9 +91,9 @@ def axes(picture: Picture) -> list[Axis]:
                 found.append(axis)
                 if len(found) > AXES:
                     return []
-                taken = set(axis.labels)
-                group = [text for text in group if text not in taken]
-                left = [text for text in left if text not in taken]
+                taken = {(text.place, text.box) for text in axis.labels}
+                group = [text for text in group if (text.place, text.box) not in taken]
+                left = [text for text in left if (text.place, text.box) not in taken]
     return [_snapped(picture, axis) for axis in found]
 
 
@@ -132,7 +133,9 @@ def _level(texts: Iterable[Text], edge: Callable[[Text], float], em: float) -> l
 def _axis(group: Sequence[Text]) -> Axis | None:
     """The line on which the most labels lie, found by trying those that stand close to each other."""
     best: Axis | None = None
-    points = [(text.middle[1], text.number, text) for text in group if text.number is not None][:MOST]
+    lost = [replace(text, number=-text.number) for text in group if text.dashed and text.number is not None]
+    signed = sorted([*group, *lost], key=lambda text: text.middle[1])
+    points = [(text.middle[1], text.number, text) for text in signed if text.number is not None][:MOST]
     for log in (False, True):
         usable = [(y, math.log10(v) if log else v, text) for y, v, text in points if not log or v > 0]
         for (y1, v1, _), (y2, v2, _) in (pair for n in (1, 2, 3) for pair in zip(usable, usable[n:], strict=False)):

@@ -19,7 +19,7 @@ from sightline.seers.local.seen import Line
 INKED = 60  # so far from the ground is ink, in the channel that differs most
 WIDE, WIDER = 0.6, 1.2  # heights of a line: the least blank between two labels, and where it could mark thousands
 _SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
-APART = 1.0  # heights of a line: a blank between two names
+APART = 0.8  # heights of a line: a blank between two names
 LOW = 6  # pixels: a line that is lower is no line of letters
 _SIGNED = re.compile(r"\d[\d.,]*[%kKM]")
 _TICK = re.compile(r"(?<=[\w%‰$€£¥°)])\s*[-–—_|]+$")
@@ -38,7 +38,7 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
             return
     bare = _TICK.sub("", line.text)
     if (value := number(bare)) is not None:
-        yield Text(place, bare, _unticked(pixels, line.box), value)
+        yield Text(place, bare, _unticked(pixels, line.box), value, value > 0 and _dashed(pixels, line.box))
         return
     bare = _TICK.sub("", _SWATCH.sub("", line.text))
     box = line.box
@@ -49,6 +49,21 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
         yield Text(place, bare, box, None)
         return
     yield from (Text(place, name, box, None) for name, box in _names(pixels, bare, box))
+
+
+def _dashed(pixels: Pixels, box: Box) -> bool:
+    """Whether a dash stands right before a number: a minus that the reader lost, or a mark of an axis."""
+    wide = round(1.2 * box.height)
+    part = cut(pixels, Box(max(0, box.x - wide), box.y, min(wide, box.x), box.height))
+    if not part.size or box.height < LOW:
+        return False
+    inked = apart(part, commonest(part.reshape(-1, 3))) > INKED
+    rows, columns = np.flatnonzero(inked.any(axis=1)), np.flatnonzero(inked.any(axis=0))
+    if not len(rows):
+        return False
+    low = rows[-1] - rows[0] < max(LOW / 2, 0.25 * box.height) and 0.3 <= rows.mean() / box.height <= 0.8
+    length = columns[-1] - columns[0] + 1
+    return bool(low and 0.2 <= length / box.height <= 0.9 and part.shape[1] - columns[-1] - 1 <= 0.5 * box.height)
 
 
 def _names(pixels: Pixels, text: str, box: Box) -> list[tuple[str, Box]]:

@@ -2,7 +2,7 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, all.
+BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 import charts
 import everyday
 import legibility
+import loop
 import ocr
 import peers
 import pixels
@@ -21,11 +22,23 @@ import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions", "everyday")
+BENCHMARKS = (
+    "proxy",
+    "pixels",
+    "wires",
+    "retention",
+    "seers",
+    "legibility",
+    "ocr",
+    "charts",
+    "questions",
+    "everyday",
+    "loop",
+)
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday)
+    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -62,6 +75,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             wires.run(args.rounds, file)
         case "seers":
             seers.run(args.rounds, file)
+        case "loop":
+            loop.run(args.rounds, file)
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:

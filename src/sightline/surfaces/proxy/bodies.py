@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+
+from sightline.surfaces.proxy.line import Line
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -39,21 +42,48 @@ class Flowing:
     over: asyncio.Event  # its last piece has come
 
 
-async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowing:
+async def taken(receive: Receive, length: int | None, most: int, line: Line | None = None) -> Held | Flowing:
     """The body of a request of `length` bytes, if it announces one."""
     if length is not None and length > most:
         return _flowing(receive, b"", chunked=False)
+    if length is not None and line is not None:
+        if (data := await line.whole(length)) is None:
+            raise Gone
+        return Held(data)
     message = await _next(receive)
     if not message.get("more_body"):
         return Held(message["body"])
-    return await _gathered(receive, message, most)
+    return await (_gathered(receive, message, most) if length is None else _filled(receive, message, length))
+
+
+async def _filled(receive: Receive, message: Message, length: int) -> Held:
+    """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
+    data = unwritten(length)
+    at = 0
+    with memoryview(data) as view:
+        while True:
+            piece = message["body"]
+            view[at : at + len(piece)] = piece
+            at += len(piece)
+            if not message.get("more_body"):
+                return Held(data)
+            message = await _next(receive)
+
+
+def unwritten(length: int) -> bytearray:
+    """So many bytes, to be written over: to have them zero first costs as much as to copy them.
+
+    And it would take the memory: a length that is only announced takes none.
+    """
+    made: bytearray = _raw(None, length)
+    return made
+
+
+_raw = ctypes.pythonapi.PyByteArray_FromStringAndSize
+_raw.restype, _raw.argtypes = ctypes.py_object, (ctypes.c_char_p, ctypes.c_ssize_t)
 
 
 async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:
-    """Into one buffer: pieces kept side by side cost more in page faults than in copying.
-
-    It grows with what has come: a length that is only announced costs nothing.
-    """
     data = bytearray(message["body"])
     while message.get("more_body"):
         if len(data) > most:

@@ -93,7 +93,8 @@ def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypat
 def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve._Protocol, "body_seconds", 0.2)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
-        for begun in (post(LENGTH, body=BODY[:9]), post(b"transfer-encoding: chunked", body=b"9\r\n123")):
+        long = post(b"content-length: 9000000", body=bytes(1_000_000))
+        for begun in (post(LENGTH, body=BODY[:9]), post(b"transfer-encoding: chunked", body=b"9\r\n123"), long):
             with plug(proxy.url) as connection:
                 connection.sendall(begun)
                 with contextlib.suppress(ConnectionResetError):

@@ -31,6 +31,17 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     assert all(agent.title in ended.out for agent in AGENTS.values())
 
 
+@requirement("doctor.proxy")
+def test_a_proxy_is_found_on_its_port_with_a_token_and_without() -> None:
+    for env in ({}, {"SIGHTLINE_TOKEN": "s3cret"}):
+        with serving(**env) as (_, address):
+            port = address.rpartition(":")[2]
+            for told in ({}, env):
+                found = sightline("doctor", "--json", "--port", port, env={**ALONE, **told}).json
+                assert found["listening"] == address
+    assert sightline("doctor", "--json", "--port", port, env=ALONE).json["listening"] is None
+
+
 @requirement("mode.route.model")
 def test_a_mode_that_lacks_its_model_is_told_here_and_when_the_proxy_starts() -> None:
     env = {**ALONE, "SIGHTLINE_MODE": "route"}

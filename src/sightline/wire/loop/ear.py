@@ -7,7 +7,7 @@ then on every event is looked at; those of our own calls and the ends between tw
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from re import compile as pattern
 from re import escape
 
@@ -25,10 +25,12 @@ class Ear(ABC):
     """One for one visible answer; `begin` when its next leg is asked for."""
 
     reads: Reads
+    beginnings: Sequence[str] = ()  # what a call may begin with before its name comes
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        self._named = pattern(b'"(?:' + b"|".join(map(escape, sorted(map(str.encode, names)))) + b')"').search
+        words = sorted(word.encode() for word in (*names, *self.beginnings))
+        self._named = pattern(b'"(?:' + b"|".join(map(escape, words)) + b')"').search
         self._rest: list[bytes] = []
         self._heard: list[bytes] = []
         self._room = _MOST_HEARD

@@ -158,6 +158,7 @@ def _spoken(past: Past, thinks: str) -> list[Block]:
 
 class Listener(Ear):
     reads = staticmethod(reads)
+    beginnings = ("tool_calls",)
 
     def __init__(self, names: frozenset[str]) -> None:
         self._head: Block = {}  # what every chunk of the first leg says alike

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from sightline.model.receipt import Receipt
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
+from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.terms import Terms
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.commands import Commands
+from sightline.surfaces.proxy.headers import CREDENTIALS
 from sightline.surfaces.proxy.watch import Watch
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "Parts",
     "directory",
     "local_servers",
+    "mcp",
     "named_seer",
     "parts",
     "profile",
@@ -34,6 +38,7 @@ __all__ = [
 ]
 
 NOWHERE = Policy(roots=())
+MCP = "/mcp"
 
 
 def under(settings: Settings, root: Path) -> Policy:
@@ -57,9 +62,28 @@ def proxy(
     token: str = "",
     reach: Policy = NOWHERE,
     watch: Watch | None = None,
+    mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch)
+    mounts = {} if mcp is None else {MCP: mcp}
+    return Proxy(
+        whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch, mounts
+    )
+
+
+def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
+    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who cannot agree for the user.
+
+    `alone`: no other process answers at the same address.
+    """
+    return Mount(Terms(partial(_served, whole, reach), consents=not token), stateless=not alone)
+
+
+def _served(whole: Parts, reach: Policy, headers: Mapping[str, str]) -> Door:
+    """With what was seen under the same credential, and no file beyond `reach`."""
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
+    settings, scope = whole.settings, whole.record.scope_of(credential)
+    return Door(whole.record, scope, reach, workers(), toolset=settings.toolset, settings=settings)
 
 
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:

@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
         whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
-        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named))
+        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named, alone=args.workers == 1))
         return 0
 
     def ready() -> None:

@@ -20,6 +20,7 @@ from sightline.look.analyze_result import Analysis, Seen, blocks, fence, measure
 from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
+from sightline.look.views import keep
 from sightline.model.asking import Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description
@@ -189,7 +190,7 @@ class Look:
 
     def _asked(self, question: Question) -> _Known | Refusal:
         for part in self.parts:
-            self.door.record.keep_image(self.door.scope, part.whole)  # before anything refers to it
+            keep(self.door, part.whole, part.found.path)  # before anything refers to it
         answer = self._answer(question)
         if isinstance(answer, Refusal):
             return advised(answer, self.named.upstream if self.named else None, self.settings)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
+
+from sightline.look.loop import WAITS, Waits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,10 +22,17 @@ class Both(Generic[P, T]):
         return self._core(*args, **kwargs)
 
     async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(self._core, *args, **kwargs)
+        return await aside(self._core, *args, **kwargs)
 
 
-def waited(work: Coroutine[Any, Any, T]) -> T:
-    """The outcome of what can only be awaited. In a thread of its own: a loop may run in this one already."""
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, work).result()
+async def aside(core: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `core` gives, from a thread. A caller that is cancelled ends what the thread waits for, too."""
+    waits = Waits()
+    before = WAITS.set(waits)
+    try:
+        return await asyncio.to_thread(core, *args, **kwargs)
+    except asyncio.CancelledError:
+        waits.end()
+        raise
+    finally:
+        WAITS.reset(before)

@@ -89,6 +89,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
             scope TEXT NOT NULL, client TEXT NOT NULL, model TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
             UNIQUE (client, model))""",
     ),
+    (  # An image that is replaced by itself is not deleted: the trigger does not fire then.
+        """CREATE TABLE places (
+            scope TEXT NOT NULL, sha256 TEXT NOT NULL, path TEXT NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, sha256, path))""",
+        """CREATE TRIGGER places_of_no_image AFTER DELETE ON images BEGIN
+            DELETE FROM places WHERE (scope, sha256) = (old.scope, old.sha256); END""",
+    ),
 )
 
 

@@ -15,7 +15,7 @@ from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.heard import as_events, is_whole, rejection
@@ -29,6 +29,7 @@ from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
 T = TypeVar("T")
+Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
 _RETRY_AFTER = 2
@@ -46,6 +47,7 @@ class Proxy:
         token: str = "",
         commands: Commands | None = None,
         watch: Watch | None = None,
+        mounts: Mapping[str, Mounted] | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -57,6 +59,7 @@ class Proxy:
         self._metrics = Metrics()
         self._commands = commands
         self._watch = watch or Watch(record)
+        self._mounts = mounts or {}  # other applications, each at a path of its own
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,7 +68,7 @@ class Proxy:
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         reply = Reply(send, speaks(path, request.headers), heard=True)
         if no := unwelcome(request, self._token):
-            await reply.refused(400, words(no))
+            await reply.refused(403 if path in self._mounts else 400, words(no))
             self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
@@ -74,6 +77,9 @@ class Proxy:
             return
         if path in _OWN:
             await answer(send, *_OWN[path](self._metrics))
+            return
+        if mounted := self._mounts.get(path):
+            await self._mounted(mounted, request, scope, receive, send)
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
@@ -97,6 +103,23 @@ class Proxy:
         finally:
             self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
             self._watch.ended(request, reply.status, way)
+
+    async def _mounted(
+        self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        status = 0
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await mounted(scope, receive, told)
+        except Exception:  # the outermost edge
+            log.exception("a request could not be served")
+        finally:
+            self._watch.ended(request, status)
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = self._read(request, way, body)

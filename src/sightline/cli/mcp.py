@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -29,8 +31,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if find_spec("mcp") is None:
         return refused(ABSENT)
-    from sightline.surfaces.mcp.stdio import serve
-    from sightline.surfaces.mcp.terms import Terms
+    with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
+        from sightline.surfaces.mcp.stdio import serve
+        from sightline.surfaces.mcp.terms import Terms
 
     serve(Terms(_door, roots=True, consents=True))
     return 0

@@ -46,7 +46,7 @@ def within(content: list[Json], limits: Client) -> list[Json]:
         left = max(0, left - len(text))
     room = limits.tokens - sum(len(_text(block)) for block in texts) // _PER_TOKEN
     pictures = [block for block in content if _is_image(block)]
-    shown = pictures[: min(limits.images, room // limits.image_tokens)]
+    shown = pictures[: max(0, min(limits.images, room // limits.image_tokens))]
     omitted = len(pictures) - len(shown)
     said: list[Json] = [{"type": "text", "text": f"[{omitted} more images had no room in this result]"}]
     return [*texts, *(said if omitted else []), *shown]

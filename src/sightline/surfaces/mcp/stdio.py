@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import sys
+from contextlib import redirect_stdout
 from typing import Self
 
 import anyio
@@ -22,13 +27,21 @@ _BAD_MESSAGE = types.ErrorData(
 
 def serve(terms: Terms) -> None:
     """Until the client closes its end."""
+    # A thread that waits for a line cannot be told to stop; what is kept is whole at any moment, and workers leave
+    # with their parent.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(_serve, terms)
 
 
 async def _serve(terms: Terms) -> None:
     made = server(terms)
     async with stdio_server() as (read, write):
-        await made.run(_Answered(read, write), write, made.create_initialization_options())
+        sys.stdout.flush()  # by now that is stderr, also for whatever was printed before
+        with redirect_stdout(sys.stderr):
+            try:
+                await made.run(_Answered(read, write), write, made.create_initialization_options())
+            except asyncio.CancelledError:  # nobody reads what is written, and a line may never come
+                os._exit(0)
 
 
 class _Answered:

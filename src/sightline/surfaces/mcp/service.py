@@ -35,6 +35,7 @@ from sightline.surfaces.mcp.pace import attended
 from sightline.surfaces.mcp.prompts import PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
 
+_ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
 _TOOLS: Mapping[str, str] = {
     "view_image": "See an image",
@@ -201,7 +202,7 @@ def _tool(entry: Mapping[str, Any]) -> types.Tool:
     return types.Tool(
         name=name,
         title=_TOOLS[name],
-        description=entry["description"],
+        description=entry["description"].replace(_ELSEWHERE, ""),
         input_schema=entry["parameters"],
         annotations=hints,
         _meta={"anthropic/maxResultSizeChars": 500_000},  # pixels are no text to be put into a file

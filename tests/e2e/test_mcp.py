@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.e2e.agents import AGENTS, Command, pointed
 from tests.e2e.conftest import Play
+from tests.mcp.readme import blocks
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -19,7 +21,6 @@ from tests.scripted.pictures import paint_quadrants, some_colours
 COLOURS = some_colours(seed=21)
 SHOWN = {"path": "shapes.png"}
 WORDS = "Show me shapes.png with view_image and name its four quadrants"
-_PATIENT = ("-c", "mcp_servers.sightline.startup_timeout_sec=60")  # a busy machine is no failure
 _QUIET = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
 _LAB = {
     "npm": "@ai-sdk/openai-compatible",
@@ -32,7 +33,7 @@ _LAB = {
 class Host:
     """A host as its user sets it up and starts it."""
 
-    add: Sequence[Command]  # that register the server
+    title: str  # of its lines in the README
     ask: Callable[[str], Command]
     calls: Sequence[tuple[str, dict[str, Any]]]  # of view_image, as its model makes them, one after the other
     environment: Mapping[str, str]
@@ -46,19 +47,19 @@ def _known(name: str) -> Mapping[str, str]:
 
 HOSTS: Mapping[str, Host] = {
     "claude": Host(
-        [["claude", "mcp", "add", "--scope", "user", "sightline", "--", "sightline", "mcp"]],
+        "Claude Code",
         lambda words: ["claude", "--model", "some-model", "--allowedTools", "mcp__sightline", "-p", words],
         [("mcp__sightline__view_image", SHOWN)],
-        {**_known("claude"), "ENABLE_TOOL_SEARCH": "false"},
+        {**_known("claude"), "ENABLE_TOOL_SEARCH": "false", "MCP_CONNECTION_NONBLOCKING": "false"},
     ),
     "codex": Host(
-        [["codex", "mcp", "add", "sightline", "--", "sightline", "mcp"]],
-        lambda words: pointed(AGENTS["codex"], [*AGENTS["codex"].ask("some-model", words), *_PATIENT]),
+        "Codex",
+        lambda words: pointed(AGENTS["codex"], AGENTS["codex"].ask("some-model", words)),
         [("mcp__sightline.view_image", SHOWN)],
         _known("codex"),
     ),
     "qwen": Host(
-        [["qwen", "mcp", "add", "-s", "user", "sightline", "sightline", "mcp"]],
+        "Qwen Code",
         lambda words: AGENTS["qwen"].ask("some-model", words),
         [
             ("tool_search", {"query": "select:mcp__sightline__view_image"}),
@@ -68,7 +69,7 @@ HOSTS: Mapping[str, Host] = {
         AGENTS["qwen"].files,
     ),
     "opencode": Host(
-        [["opencode", "mcp", "add", "sightline", "--", "sightline", "mcp"]],
+        "opencode",
         lambda words: ["opencode", "run", "-m", "lab/some-model", words],
         [("sightline_view_image", SHOWN)],
         {f"OPENCODE_DISABLE_{what}": "1" for what in _QUIET},
@@ -83,12 +84,14 @@ def test_the_picture_of_view_image_reaches_the_model(name: str, play: Play, home
     host = HOSTS[name]
     picture = tmp_path / "project" / "shapes.png"
     picture.write_bytes(paint_quadrants(COLOURS))
+    block = blocks()[host.title]
+    written = {home / block.file.removeprefix("~/"): block.text} if block.file else {}
     outcome = play(
-        *host.add,
+        *([] if block.file else [shlex.split(block.text)]),
         host.ask(WORDS),
         provider="seeing",
         script=[[call] for call in host.calls],
-        files={home / file: text for file, text in host.files.items()},
+        files={**{home / file: text for file, text in host.files.items()}, **written},
         environment=dict(host.environment),
     )
     assert all(end.code == 0 for end in outcome.ends), outcome.ends

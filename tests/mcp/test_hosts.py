@@ -15,7 +15,8 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from tests.cli.command import ALONE, environment
+from sightline.cli.agents import AGENTS
+from tests.cli.command import ALONE, environment, sightline
 from tests.mcp.readme import Block, blocks
 from tests.requirements import requirement
 
@@ -51,6 +52,15 @@ def test_there_is_a_block_for_each_host() -> None:
     assert BLOCKS.keys() == _FILES.keys() | _TYPED.keys()
     prose = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "README.md").read_text("utf-8"))
     assert "MCP is the usual road to `analyze_image` for agents that take MCP" in prose
+
+
+@requirement("mcp.hosts")
+def test_setup_shows_the_same_lines() -> None:
+    shown = {agent.title: agent.mcp for agent in AGENTS.values() if agent.mcp}
+    assert shown.pop("Codex") == "codex mcp add sightline -- sightline mcp"
+    assert {title.removesuffix(" CLI") for title in shown} == {title.removesuffix(" CLI") for title in _TYPED}
+    assert set(shown.values()) == {BLOCKS[title].text for title in _TYPED}
+    assert "claude mcp add --scope user sightline -- sightline mcp" in sightline("setup", "claude").out
 
 
 @requirement("mcp.hosts")

@@ -15,7 +15,8 @@ from sightline.model.refusal import Refusal
 if TYPE_CHECKING:
     from sightline.look.doors import Door
 
-EXAMPLE = """  claude mcp add --scope user sightline -- sightline mcp
+EXAMPLE = """  sightline mcp
+  claude mcp add --scope user sightline -- sightline mcp
   codex mcp add sightline -- sightline mcp"""
 
 ABSENT = Refusal("unavailable", "the MCP library is not installed", "pip install 'sightline[mcp]'")

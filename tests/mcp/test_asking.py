@@ -165,8 +165,12 @@ async def test_a_server_that_is_started_anywhere_does_not_read_everything(
     start: Path, folder: Path, elsewhere: Path
 ) -> None:
     async with client(WAYS[0], start, list_roots_callback=Roots(folder)) as one:
-        assert "outside" in texts(await one.call_tool("view_image", {"path": "/etc/hostname"}))[0]
         assert images(await one.call_tool("view_image", {"path": "shot.png"})), "a path begins at the client's folder"
+        assert json.loads(texts(await one.call_tool("list_images", {}))[0])["images"][0]["path"].endswith("shot.png")
+        assert "outside" in texts(await one.call_tool("view_image", {"path": "/etc/hostname"}))[0]
+    async with client(WAYS[0], start) as one:
+        assert "outside" in texts(await one.call_tool("view_image", {"path": "/etc/hostname"}))[0]
+        assert json.loads(texts(await one.call_tool("list_images", {}))[0])["images"] == []
     allowed = {"SIGHTLINE_FS_REACH": str(start)}
     async with client(WAYS[0], start, env=allowed) as one:
         assert images(await one.call_tool("view_image", {"path": str(folder / "shot.png")})) or start != Path("/")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.look.eyes import eyes, named
 from tests.mcp.serving import WAYS, Way, at, images, served, texts
 from tests.proxy.raw import Got, exchange, plug
 from tests.requirements import requirement
@@ -82,6 +83,20 @@ async def test_without_a_root_no_file_is_read(folder: Path) -> None:
                 no = await one.call_tool("view_image", {"path": path})
                 assert no.is_error
                 assert "not_permitted" in texts(no)[0]
+
+
+@requirement("mcp.http.counted")
+@pytest.mark.parametrize("way", HTTP, ids="-".join)
+async def test_a_model_s_calls_are_counted_for_each_credential(way: Way, folder: Path) -> None:
+    with eyes("words") as provider:
+        env = named(provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="1", SIGHTLINE_CACHE_SIZE="0")
+        with served(folder, "--root", str(folder), env=env) as url:
+            call = {"images": ["shot.png"], "question": "What is it?"}
+            for credential in ("one", "two"):
+                async with at(f"{url}/mcp/", way, headers={"authorization": credential}) as one:
+                    assert not (await one.call_tool("analyze_image", call)).is_error
+                    no = await one.call_tool("analyze_image", call)
+                    assert "as many questions as one turn allows" in texts(no)[0]
 
 
 @requirement("mcp.http.workers")

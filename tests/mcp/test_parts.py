@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -11,6 +12,7 @@ from sightline.model.geometry import Size
 from sightline.model.image import Kept
 from sightline.surfaces.mcp import resources
 from sightline.surfaces.mcp.clients import ANY, Client, client, within
+from sightline.surfaces.mcp.folders import paths
 from tests.requirements import requirement
 
 IMAGE: Any = {"type": "image", "data": "QUJD", "mimeType": "image/png"}
@@ -72,3 +74,20 @@ def test_an_image_s_address_leads_back_to_it(sha256: str) -> None:
     assert resources.sha256_of(resources.uri(sha256).upper()) == sha256
     assert resources.title(Kept(sha256, "image/png", Size(2, 3), 9, "/a/b.png")) == "b.png (image/png, 2x3)"
     assert resources.title(Kept(sha256, "image/png", Size(2, 3), 9)) == f"sha256:{sha256[:12]} (image/png, 2x3)"
+
+
+@requirement("mcp.roots")
+@given(some.one_of(some.text(max_size=60), some.text(max_size=40).map(lambda path: f"file:///{path}")))
+def test_whatever_a_client_calls_a_folder_is_one_that_is_there_or_none(address: str) -> None:
+    assert all(found.is_dir() and found.is_absolute() for found in paths([address]))
+
+
+@requirement("mcp.roots")
+def test_folders_are_named_by_addresses_of_files(tmp_path: Path) -> None:
+    odd = tmp_path / "with space & ümlaut%20"
+    odd.mkdir()
+    (tmp_path / "file").touch()
+    good = [odd.as_uri(), f"file://localhost{tmp_path}"]
+    bad = ["file://elsewhere/tmp", "http://localhost/tmp", "file:", "file://[", (tmp_path / "file").as_uri(), "/tmp"]
+    assert list(paths([*bad, *good])) == [odd, tmp_path]
+    assert len(list(paths([tmp_path.as_uri()] * 1000))) == 64

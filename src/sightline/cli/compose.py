@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from sightline.chat import answered
-from sightline.look.doors import Behalf, Door, workers
+from sightline.look.doors import Behalf, Door, Turns, workers
 from sightline.look.upstreams import directory, receiver
 from sightline.look.whole import Parts, local_servers, named_seer, parts, profile, proxies
 from sightline.model.receipt import Receipt
@@ -39,6 +39,7 @@ __all__ = [
 
 NOWHERE = Policy(roots=())
 MCP = "/mcp"
+_CALLERS = 1024  # credentials whose calls over MCP are counted
 
 
 def under(settings: Settings, root: Path) -> Policy:
@@ -65,7 +66,7 @@ def proxy(
     mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    mounts = {} if mcp is None else {MCP: mcp}
+    mounts = {} if mcp is None else {MCP: mcp, f"{MCP}/": mcp}
     return Proxy(
         whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch, mounts
     )
@@ -76,14 +77,15 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
 
     `alone`: no other process answers at the same address.
     """
-    return Mount(Terms(partial(_served, whole, reach), consents=not token), stateless=not alone)
+    turns = lru_cache(_CALLERS)(lambda scope: Turns())
+    return Mount(Terms(partial(_served, whole, reach, turns), consents=not token), stateless=not alone)
 
 
-def _served(whole: Parts, reach: Policy, headers: Mapping[str, str]) -> Door:
-    """With what was seen under the same credential, and no file beyond `reach`."""
+def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
+    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted."""
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
-    settings, scope = whole.settings, whole.record.scope_of(credential)
-    return Door(whole.record, scope, reach, workers(), toolset=settings.toolset, settings=settings)
+    known, scope = whole.settings, whole.record.scope_of(credential)
+    return Door(whole.record, scope, reach, workers(), toolset=known.toolset, settings=known, turns=turns(scope))
 
 
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:

@@ -29,12 +29,17 @@ class Listed:
         return [{"type": "text", "text": json.dumps(self.as_dict(), ensure_ascii=False)}]
 
 
-def list_images(door: Door, most: int = _MOST) -> Listed:
-    """Those of the folder that its user works in; where there is no such folder, those of the same scope."""
-    folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
-    found = [_seen_from(door, each) for each in door.record.images(door.reach, folders, most + 1)]
-    fitting = _fitting(found[:most])
+def list_images(door: Door) -> Listed:
+    """As many as a result may hold."""
+    found = images_of(door, _MOST + 1)
+    fitting = _fitting(found[:_MOST])
     return Listed(tuple(fitting), more=len(fitting) < len(found))
+
+
+def images_of(door: Door, most: int) -> list[Kept]:
+    """Those of the folders that its user works in; where no folder is meant, those of the same scope."""
+    folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
+    return [_seen_from(door, each) for each in door.record.images(door.reach, folders, most)]
 
 
 def _seen_from(door: Door, kept: Kept) -> Kept:

@@ -26,18 +26,25 @@ def opened(door: Door, roots: Iterable[Path]) -> Door:
     return replace(door, policy=replace(door.policy, roots=reach), here=here)
 
 
+def nowhere() -> bool:
+    """Has the host started this process where nobody works?"""
+    try:
+        return _too_wide(Path.cwd())
+    except OSError:  # somebody has removed it
+        return True
+
+
 def paths(uris: Iterable[str]) -> Iterator[Path]:
     """The folders that `file:` addresses name, and that are there."""
     for uri, _ in zip(uris, range(_MOST_ROOTS), strict=False):
-        parts = urlsplit(uri)
-        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-            continue
         try:
-            folder = _real(Path(url2pathname(parts.path)))
+            parts = urlsplit(uri)
+            ours = parts.scheme == "file" and parts.netloc in ("", "localhost")
+            folder = _real(Path(url2pathname(parts.path))) if ours and parts.path else None
+            if folder is not None and folder.is_dir():
+                yield folder
         except (OSError, ValueError):
             continue
-        if folder.is_absolute() and folder.is_dir():
-            yield folder
 
 
 def _too_wide(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sightline.model.fence import one_line
 from sightline.model.image import Kept
 
 TEMPLATE = "sightline://sha256/{sha256}"
@@ -21,5 +22,5 @@ def sha256_of(address: str) -> str | None:
 
 def title(kept: Kept) -> str:
     """As a person finds it in a list."""
-    name = re.split(r"[/\\]", kept.path)[-1] or f"sha256:{kept.sha256[:12]}"
+    name = one_line(re.split(r"[/\\]", kept.path)[-1]) or f"sha256:{kept.sha256[:12]}"
     return f"{name} ({kept.mime}, {kept.size})"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
 from sightline import __version__
 from sightline.surfaces.mcp.terms import Terms
@@ -16,7 +18,10 @@ from sightline.surfaces.mcp.terms import Terms
 if TYPE_CHECKING:
     from sightline.surfaces.mcp.service import Service
 
+log = logging.getLogger("sightline")
+
 Context = ServerRequestContext[Any, Any]
+_FAULT = "Sightline itself failed over this call (try it once more, or another way)"
 _INSTRUCTIONS = (
     "Sightline gives you eyes. view_image shows an image file to you, if you see images. If you do not, or need more"
     " than you see, analyze_image asks somebody who sees about one or several images or parts of them, and answers in"
@@ -45,7 +50,13 @@ class _Door:
     async def call(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        return await (await self.service()).call(ctx, params)
+        try:
+            return await (await self.service()).call(ctx, params)
+        except MCPError:
+            raise
+        except Exception:  # the outermost edge: the model is told, and the words of a fault are nobody's business
+            log.exception("a call of %s could not be served", params.name)
+            return types.CallToolResult(content=[types.TextContent(text=_FAULT)], is_error=True)
 
     async def resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         return await (await self.service()).resources(ctx)

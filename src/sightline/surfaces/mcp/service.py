@@ -20,8 +20,9 @@ from sightline.look.analyze_seer import receiver_of
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.both import aside
 from sightline.look.doors import NATIVE, Door
-from sightline.look.listing import list_images
+from sightline.look.listing import images_of
 from sightline.look.results import Refused
+from sightline.model.fence import one_line
 from sightline.model.image import Target
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -30,13 +31,14 @@ from sightline.sources.file import outside
 from sightline.surfaces.mcp import resources
 from sightline.surfaces.mcp.asking import Answers, Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
 from sightline.surfaces.mcp.clients import Client, client, within
-from sightline.surfaces.mcp.folders import opened
+from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
 from sightline.surfaces.mcp.prompts import PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
+_SAID = 50  # images of a list that somebody reads
 _TOOLS: Mapping[str, str] = {
     "view_image": "See an image",
     "analyze_image": "Ask about images",
@@ -77,7 +79,7 @@ class Service:
     async def resources(self, ctx: Context) -> types.ListResourcesResult:
         """The newest; each is there for who knows its sha256, also one that is not listed."""
         door = await self._door(ctx)
-        found = await asyncio.to_thread(list_images, door, _LISTED)
+        found = await asyncio.to_thread(images_of, door, _LISTED)
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
@@ -87,7 +89,7 @@ class Service:
                     mime_type=kept.mime,
                     size=kept.bytes,
                 )
-                for kept in found.images
+                for kept in found
             ]
         )
 
@@ -141,11 +143,11 @@ class Service:
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(description=f"{NAME} {params.name}", messages=[message])
 
-    async def _door(self, ctx: Context) -> Door:
+    async def _door(self, ctx: Context, roots: tuple[Path, ...] | None = None) -> Door:
         """As the settings are now; in a thread, because files are read for it."""
         headers = dict(ctx.request.headers) if ctx.request is not None else {}
         door = await asyncio.to_thread(self._terms.door, headers)
-        return opened(door, self._roots or ()) if self._terms.roots else door
+        return opened(door, roots or self._roots or ()) if self._terms.roots else door
 
     def _offered(self, door: Door, name: str) -> offered.Tool | None:
         listed = {str(entry["name"]) for entry in look.tools(through=door)} & set(_TOOLS)
@@ -164,7 +166,7 @@ class Service:
             return door
         if not is_modern(ctx):  # a later call need not ask; the client says when they change
             self._roots = found.roots
-        return opened(door, found.roots)
+        return await self._door(ctx, found.roots)
 
     async def _consent(self, ctx: Context, door: Door, model: str | None) -> str:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
@@ -183,7 +185,7 @@ class Service:
     def _wants_roots(self, ctx: Context, door: Door, paths: Iterable[str]) -> bool:
         if not self._terms.roots or self._roots is not None or not has_roots(ctx):
             return False
-        return any(_is_path(each) and outside(each, door.policy) for each in paths)
+        return nowhere() or any(_is_path(each) and outside(each, door.policy) for each in paths)
 
 
 def _client(ctx: Context) -> Client:
@@ -198,7 +200,8 @@ def _fitting(door: Door, limits: Client) -> Door:
 
 def _tool(entry: Mapping[str, Any]) -> types.Tool:
     name = str(entry["name"])
-    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint="network" in entry["capabilities"])
+    asks = any(tool.name == name and tool.asks for tool in offered.TOOLS)
+    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=asks)
     return types.Tool(
         name=name,
         title=_TOOLS[name],
@@ -260,7 +263,7 @@ async def _described(asked: Describe, door: Door) -> str:
 
 def _said(text: str, door: Door) -> str:
     """Without the name at the beginning of a line: a proxy of ours would take the message for a command."""
-    listed = [f"sha256:{kept.sha256} {kept.path}".rstrip() for kept in list_images(door).images]
+    listed = [f"sha256:{kept.sha256} {one_line(kept.path)}".rstrip() for kept in images_of(door, _SAID)]
     lines = chat.answered(text, door, listed).splitlines()
     return "\n".join(["Sightline:", *(line.removeprefix(f"{NAME} ") for line in lines)])
 

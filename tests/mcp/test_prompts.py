@@ -36,7 +36,7 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
                 assert not is_command(text), "a proxy of ours would answer it, and the model never see it"
                 return text
 
-            assert "looks: mine/eye-1" in await said("status")
+            assert (await said("status")).startswith("Sightline:\nlooks: mine/eye-1\n")
             described = await said("describe", images="shot.png", question="Which colours?")
             assert "four colours" in described
             assert described.startswith("<vision_proxy_"), "words of an image are no words of the user's"

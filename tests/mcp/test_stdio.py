@@ -84,10 +84,11 @@ class Pipe:
 
 @contextmanager
 def pipe(folder: Path, *command: str) -> Iterator[Pipe]:
+    usual = {name: value for name, value in environment(**ALONE).items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
         command or (*COMMAND, "mcp"),
         cwd=folder,
-        env=environment(**ALONE),
+        env=usual,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sightline.cli.describe import described
 from sightline.cli.memory import opened
 from sightline.cli.terminal import NAME, confirmed
-from sightline.cli.verb import refused, say, warn
+from sightline.cli.verb import in_shell, refused, say, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
-        return refused(command)
+        return refused(in_shell(command, "sightline vision-proxy"))
     code = _done(command)
     if code == 0 and command.words[0] not in _NOTED:
         _note(command)
@@ -96,8 +96,8 @@ def _settings() -> Settings:
 def _set(pairs: list[tuple[str, str]]) -> int:
     settings = _settings()
     if locked := next((variable for name, _ in pairs if (variable := settings.lock(name))), ""):
-        names = " and ".join(name for name, _ in pairs)
-        return refused(Refusal("not_permitted", f"{names} is fixed by the environment", f"unset {locked} to change it"))
+        names = " and ".join(name for name, _ in pairs) + (" are" if len(pairs) > 1 else " is")
+        return refused(Refusal("not_permitted", f"{names} fixed by the environment", f"unset {locked} to change it"))
     for name, text in pairs:
         if no := settings.save(name, text):
             return refused(no)
@@ -116,7 +116,7 @@ def _grounding(command: GroundingModels) -> int:
     import json
 
     from sightline.grounding.families import added, adding, listing, removed
-    from sightline.look.analyze_look import entries_of
+    from sightline.look.grounds import entries_of
 
     settings = _settings()
     entries, done = entries_of(settings), command.model

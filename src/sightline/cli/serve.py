@@ -99,4 +99,5 @@ def _banner(address: str) -> Iterator[str]:
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.at(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
+    yield f"  {'MCP hosts':<12} {address}/mcp"
     yield "`sightline setup AGENT` tells more. Ctrl-C stops it."

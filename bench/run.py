@@ -2,13 +2,14 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, mcp, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop, all.
+BENCHMARK is one of proxy, mcp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
 """
 
 import argparse
 from pathlib import Path
 
 import charts
+import everyday
 import legibility
 import loop
 import mcp_door
@@ -23,13 +24,23 @@ import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
 BENCHMARKS = (
-    *("proxy", "mcp", "pixels", "wires", "retention", "seers"),
-    *("legibility", "ocr", "charts", "questions", "loop"),
+    "proxy",
+    "mcp",
+    "pixels",
+    "wires",
+    "retention",
+    "seers",
+    "legibility",
+    "ocr",
+    "charts",
+    "questions",
+    "everyday",
+    "loop",
 )
 
 
 def main() -> None:
-    benchmarks = (proxy, mcp_door, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop)
+    benchmarks = (proxy, mcp_door, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -58,6 +69,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             charts.run(1 if args.quick else 5, file)
         case "questions":
             questions.run(file)
+        case "everyday":
+            everyday.run(file)
         case "mcp":
             mcp_door.run(1 if args.quick else args.rounds, file)
         case "pixels":

@@ -2,7 +2,8 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, mcp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
+BENCHMARK is one of proxy, mcp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop,
+and all.
 """
 
 import argparse

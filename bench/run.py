@@ -2,7 +2,8 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
+BENCHMARK is one of proxy, mcp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop,
+and all.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import charts
 import everyday
 import legibility
 import loop
+import mcp_door
 import ocr
 import peers
 import pixels
@@ -24,6 +26,7 @@ import wires
 RESULTS = Path(__file__).resolve().parent / "results"
 BENCHMARKS = (
     "proxy",
+    "mcp",
     "pixels",
     "wires",
     "retention",
@@ -38,7 +41,7 @@ BENCHMARKS = (
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
+    benchmarks = (proxy, mcp_door, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -69,6 +72,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             questions.run(file)
         case "everyday":
             everyday.run(file)
+        case "mcp":
+            mcp_door.run(1 if args.quick else args.rounds, file)
         case "pixels":
             pixels.run(args.rounds, file)
         case "wires":

@@ -57,10 +57,11 @@ def get(address: str, path: str) -> tuple[int, bytes]:
 def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_it_stops() -> None:
     with serving() as (process, address):
         assert process.stdout
-        lines = [process.stdout.readline() for _ in range(len(AGENTS) + 3)]
-        assert [line.split("  ")[1].strip() for line in lines[1:-2]] == [agent.title for agent in AGENTS.values()]
+        lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
+        assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
         assert f"sightline run -- claude, or ANTHROPIC_BASE_URL={address}/u/NAME" in lines[1]
-        assert f"{address}/v1 (OpenAI)" in lines[-2]
+        assert f"{address}/v1 (OpenAI)" in lines[-3]
+        assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]
         assert "Ctrl-C" in lines[-1]
         assert get(address, "/sightline/health")[0] == 200
 

@@ -8,12 +8,12 @@ from sightline.cli.memory import opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.passes.words import SENT
 from sightline.settings import Settings, load
 
 EXAMPLE = """  sightline consent yes openai
   sightline consent list"""
 
-SENT = "images, crops, pages and frames may be sent to {} to be looked at"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
 
 

@@ -7,6 +7,7 @@ import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from datetime import datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
@@ -44,6 +45,7 @@ def run(args: Namespace) -> int:
         "record": _record(settings),
         "upstreams": _upstreams(settings),
         **_asked(settings, here),
+        "mcp": find_spec("mcp") is not None,
         "agents": _agents(settings, here),
     }
     return answer(report, _lines(report, here), as_json=args.json)
@@ -166,6 +168,8 @@ def _lines(report: Report, here: str) -> Iterator[str]:
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
     yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
+    tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
+    yield f"mcp        {tools}"
     yield "seers      the seeing sibling of the upstream where it has one; else:"
     yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
     if not report["seers"]:

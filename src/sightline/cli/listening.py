@@ -33,6 +33,7 @@ class Manner:
     token: str = field(default="", repr=False)
     reach: Policy = compose.NOWHERE  # the files that a command may name
     metrics: Metrics = field(default_factory=Metrics)
+    alone: bool = True  # no other process listens on the same port
 
 
 def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
@@ -88,12 +89,22 @@ async def _listen(
     elif manner.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    mcp = compose.mcp(whole, manner.reach, manner.token, alone=manner.alone)
     try:
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
-        proxy = compose.proxy(whole, said, token=manner.token, reach=manner.reach, watch=watch, metrics=manner.metrics)
+        proxy = compose.proxy(
+            whole,
+            said,
+            token=manner.token,
+            reach=manner.reach,
+            watch=watch,
+            metrics=manner.metrics,
+            mcp=mcp,
+        )
         await listen(proxy, listening, ready, signals)
     finally:
+        await mcp.close()
         await whole.close()
 
 

@@ -88,7 +88,9 @@ def run(args: Namespace) -> int:
         whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
-        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named, Metrics(together, who)))
+        metrics = Metrics(together, who)
+        alone = args.workers == 1
+        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named, metrics, alone))
         return 0
 
     def ready() -> None:
@@ -113,4 +115,5 @@ def _banner(address: str) -> Iterator[str]:
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.at(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
+    yield f"  {'MCP hosts':<12} {address}/mcp"
     yield "`sightline setup AGENT` tells more. Ctrl-C stops it."

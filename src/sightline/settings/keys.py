@@ -60,6 +60,8 @@ KEYS: tuple[Key, ...] = (
     Key("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, where the provider is the same"),
     Key("auxiliary.vision.baseUrl", "", kinds.URL, "its address; empty: as `baseUrl`, where the provider is the same"),
     Key("toolset", ["vision"], kinds.NAMES, "the tools that are offered, by name or by the name of their set"),
+    Key("listImages", "folder", choice("folder", "all"),
+        "the images that list_images names: those that were found in the working folder, or all of the record"),
     Key("fsReach", [], kinds.FOLDERS,
         "folders in which the tools may read, and edit_file write, beside the working folder and the temporary one"),
     Key("models", {}, kinds.MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),

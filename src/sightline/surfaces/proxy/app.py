@@ -18,7 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.answering import Answering
 from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, Unpacking, taken
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
 from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection
@@ -34,6 +34,7 @@ from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
 T = TypeVar("T")
+Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 _NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
@@ -60,6 +61,7 @@ class Proxy:
         watch: Watch | None = None,
         tools: Tools | None = None,
         metrics: Metrics | None = None,
+        mounts: Mapping[str, Mounted] | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -73,6 +75,7 @@ class Proxy:
         self._commands = commands
         self._watch = watch or Watch(record)
         self._asides = None if tools is None else Asides(engine, record, tools)
+        self._mounts = mounts or {}  # other applications, each at a path of its own
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,7 +84,7 @@ class Proxy:
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
         if no := unwelcome(request, self._token):
-            await reply.refused(400, words(no))
+            await reply.refused(403 if path in self._mounts else 400, words(no))
             self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
@@ -90,6 +93,9 @@ class Proxy:
             return
         if path in _OWN:
             await answer(send, *_OWN[path](self._metrics))
+            return
+        if mounted := self._mounts.get(path):
+            await self._mounted(mounted, request, scope, receive, send)
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
@@ -113,6 +119,23 @@ class Proxy:
         finally:
             self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
             self._watch.ended(request, reply.status, way)
+
+    async def _mounted(
+        self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        status = 0
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await mounted(scope, receive, told)
+        except Exception:  # the outermost edge
+            log.exception("a request could not be served")
+        finally:
+            self._watch.ended(request, status)
 
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
         reading = await self._read(request, way, body)

@@ -49,7 +49,7 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.cli.consent import SENT
+    from sightline.chat.changes import SENT
     from sightline.look.analyze_seer import receiver_of
 
     provider = receiver_of(settings, model)

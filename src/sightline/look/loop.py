@@ -7,6 +7,7 @@ import atexit
 import functools
 import os
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -18,6 +19,11 @@ _closings: list[Callable[[], Awaitable[None]]] = []
 def wait(work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, for callers that wait."""
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+def begun(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """What `work` comes to, for callers that go on meanwhile and may cancel it."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
 def at_end(close: Callable[[], Awaitable[None]]) -> None:

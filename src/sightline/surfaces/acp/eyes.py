@@ -20,7 +20,7 @@ from sightline.engine import Prepared, Reading
 from sightline.look import door
 from sightline.look.bodies import Desk, desk
 from sightline.look.doors import folders
-from sightline.look.loop import begun
+from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
@@ -116,7 +116,7 @@ def again(before: Looked, error: str) -> Future[Looked | None]:
 def taken(looked: Looked) -> None:
     """What it took to make the agent take a prompt is remembered."""
     if looked.at is not None and looked.prepared.taught is not None:
-        begun(looked.at.engine.taken(looked.prepared, looked.visitor))
+        wait(looked.at.engine.taken(looked.prepared, looked.visitor))
 
 
 def refuses(text: str) -> bool:

@@ -447,12 +447,12 @@ class Relay:
         error = message.get("error")
         if error is not None and looked.shows and looked.prepared.taught is None:
             with self._lock:
+                self._asked[request] = asked
+                self._held += len(line)
+                session.waiting.appendleft(Work(line, request, refused=_text(error), looked=looked))
                 if session.working is None:
-                    self._asked[request] = asked
-                    self._held += len(line)
-                    session.waiting.appendleft(Work(line, request, refused=_text(error), looked=looked))
                     self._start(session)
-                    return ()
+            return ()
         if error is None:
             eyes.taken(looked)
         if session.heard and len(session.heard) <= _SHORT and eyes.refuses(session.heard):

@@ -2,12 +2,13 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
+BENCHMARK is one of proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
 """
 
 import argparse
 from pathlib import Path
 
+import acp
 import charts
 import legibility
 import ocr
@@ -20,11 +21,11 @@ import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
+BENCHMARKS = ("proxy", "acp", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions)
+    benchmarks = (proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -53,6 +54,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             charts.run(1 if args.quick else 5, file)
         case "questions":
             questions.run(file)
+        case "acp":
+            acp.run(args.rounds, file)
         case "pixels":
             pixels.run(args.rounds, file)
         case "wires":

@@ -9,7 +9,7 @@ import sys
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +108,8 @@ def editor(*argv: str, env: Mapping[str, str] | None = None, stderr: int | None 
         late.cancel()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
-                try:
+                with suppress(OSError):
                     pipe.close()
-                except OSError:
-                    pass
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:

@@ -27,7 +27,7 @@ MESSAGES = st.fixed_dictionaries(
     },
 )
 LINES = st.lists(
-    st.builds(lambda value, ascii: json.dumps(value, ensure_ascii=ascii).encode(), MESSAGES | JSON, st.booleans())
+    st.builds(lambda value, plain: json.dumps(value, ensure_ascii=plain).encode(), MESSAGES | JSON, st.booleans())
     | st.binary(max_size=30).map(lambda raw: raw.replace(b"\n", b" ")),
     max_size=8,
 )
@@ -41,7 +41,7 @@ def cut(stream: bytes, sizes: list[int], most: int) -> list[Passing | Held]:
         pieces = cutter.feed(stream[at : at + size])
         found += [Passing(bytes(each.data), each.ends) if isinstance(each, Passing) else each for each in pieces]
         at += size
-    return found + [*cutter.rest()]
+    return [*found, *cutter.rest()]
 
 
 @given(LINES, st.lists(st.integers(1, 40), max_size=30), st.booleans(), st.sampled_from([10, 60, 10_000]))

@@ -37,7 +37,7 @@ CAPABILITIES = st.fixed_dictionaries(
         "loadSession": st.booleans(),
     },
 )
-DRAFT = st.fixed_dictionaries(
+DRAFT: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "session": st.fixed_dictionaries(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,15 +62,13 @@ def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monk
     with watched(monkeypatch, initialize=BLIND) as (ours, _):
         session = ours.open(tmp_path)
         data = BLOCKS["image"]["data"]
-        head = (
-            '{"jsonrpc" : "2.0", "id" : 41 ,"method":"session/prompt","x":[1e2,"\\u00e4ä"],"params":{"sessionId":"%s",'
-        )
-        blocks = '"prompt":[ {"text":"a  b","type":"text","_meta":{"k":1.50}}, {"type":"image","mimeType":"image/png","data":"%s"} ]}}\n'
-        ours.write(((head + blocks) % (session, data)).encode())
+        head = '{"jsonrpc" : "2.0", "id" : 41 ,"method":"session/prompt","x":[1e2,"\\u00e4ä"],"params":{"sessionId":"'
+        before = f'{head}{session}","prompt":[ {{"text":"a  b","type":"text","_meta":{{"k":1.50}}}}, '
+        block = f'{{"type":"image","mimeType":"image/png","data":"{data}"}}'
+        ours.write(f"{before}{block} ]}}}}\n".encode())
         assert ours.answer(41)["result"]["stopReason"] == "end_turn"
         sent = next(line for line in ours.heard() if '"id" : 41' in line)
-    before, _, after = (head + blocks).partition('{"type":"image"')
-    assert sent.startswith(before % session)
+    assert sent.startswith(before)
     assert sent.endswith(" ]}}\n")
 
 
@@ -104,7 +104,7 @@ def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypa
         held = block.get("resource", block)
         data = b64decode(held.get("blob") or held["data"])
         assert len(held.get("blob") or held["data"]) <= 30_000 // 3 * 4
-        with Pillow.open(__import__("io").BytesIO(data)) as seen:
+        with Pillow.open(io.BytesIO(data)) as seen:
             assert max(seen.size) <= 200
     assert [block["type"] for block in refitted] == ["image", "resource", "image"]
     assert refitted[2]["uri"] == large.as_uri()
@@ -184,7 +184,13 @@ def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monk
 def test_a_model_that_is_known_to_be_blind_is_told_whatever_way_its_agent_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("glm-4.6", "glm-4.6(openai)", "zai/glm-4.6", "lab/deepseek-v4-pro", "opencode/deepseek/deepseek-v4-pro"):
+    for name in (
+        "glm-4.6",
+        "glm-4.6(openai)",
+        "zai/glm-4.6",
+        "lab/deepseek-v4-pro",
+        "opencode/deepseek/deepseek-v4-pro",
+    ):
         session = {"models": {"currentModelId": name}}
         with watched(monkeypatch, initialize=SEES, session=session) as (ours, _):
             ours.prompt(ours.open(tmp_path), image(PICTURE))
@@ -314,7 +320,7 @@ def test_new_sessions_get_our_server_unless_it_is_switched_off(tmp_path: Path, m
     with editor(*acting(initialize=SEES)) as ours:
         ours.open(tmp_path)
         server = json.loads(ours.heard()[1])["params"]["mcpServers"][0]
-    home = {"name": "SIGHTLINE_HOME", "value": __import__("os").environ["SIGHTLINE_HOME"]}
+    home = {"name": "SIGHTLINE_HOME", "value": os.environ["SIGHTLINE_HOME"]}
     assert server["env"] == [home]
     assert Path(server["command"]).is_absolute()
     assert server["args"][-1] == "mcp"

@@ -108,7 +108,8 @@ def test_an_agent_that_is_killed_ends_the_relay_and_signals_reach_the_agent() ->
     with editor(sys.executable, "-c", killed) as ours:
         assert ours.read() == b""
         assert ours.process.wait(PATIENCE) == 128 + signal.SIGKILL
-    polite = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\nprint('{}', flush=True)\nsignal.pause()"
+    ready = "print('{}', flush=True)\nsignal.pause()"
+    polite = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n{ready}"
     with editor(sys.executable, "-c", polite) as ours:
         assert ours.read() == b"{}\n"
         ours.process.terminate()
@@ -127,6 +128,20 @@ def test_an_agent_does_not_outlive_its_editor(tmp_path: Path) -> None:
     )
     with editor(sys.executable, "-c", child) as ours:
         assert ours.process.wait(PATIENCE) == 4
+
+
+@requirement("acp.exit")
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells a process that its parent was killed")
+def test_an_agent_that_ignores_its_pipes_leaves_when_the_relay_is_killed() -> None:
+    deaf = "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)"
+    with editor(sys.executable, "-c", deaf) as ours:
+        agent = int(ours.read())
+        ours.process.kill()
+        ours.process.wait(PATIENCE)
+        until = time.monotonic() + PATIENCE
+        while Path(f"/proc/{agent}/stat").exists() and " Z " not in Path(f"/proc/{agent}/stat").read_text():
+            assert time.monotonic() < until, "the agent lives on"
+            time.sleep(0.05)
 
 
 @requirement("acp.exit")

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tests.scripted import chat, limits, messages, responses
+from tests.scripted import chat, gemini, limits, messages, responses
 from tests.scripted.provider import Provider, deepseek
 from tests.scripted.replies import body_of
 from tests.scripted.server import Exchange, Reply
@@ -39,7 +39,13 @@ PROVIDERS: dict[str, Callable[..., Provider]] = {
         responses_limits=replace(limits.RESPONSES, edge=200),
     ),
 }
-_FACES = {"/messages": messages, "/chat/completions": chat, "/responses": responses}
+_FACES = {
+    "/messages": messages,
+    "/chat/completions": chat,
+    "/responses": responses,
+    ":generateContent": gemini,
+    ":streamGenerateContent": gemini,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,8 @@ def play(turn: Turn) -> Outcome:
             body = body_of(exchange)
             asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
-            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode()))
+            model = gemini.model(exchange.path) or str(body.get("model"))
+            requests.append(Request(model, pictures, reply.status, exchange.body.decode()))
 
     script: Script = [[Call(name, arguments) for name, arguments in step] for step in turn.script]
     with PROVIDERS[turn.provider](script=script) as provider:

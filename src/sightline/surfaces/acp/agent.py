@@ -19,6 +19,7 @@ _GRACE = 5.0  # seconds of silence after which an agent whose editor has left is
 _THINKING = 60.0  # … while it has a prompt to answer
 _LEFT_BEHIND = 0.5  # seconds of silence after which nothing more comes from what an agent has left running
 _POLL = 0.2
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
 
 
@@ -50,7 +51,9 @@ class Conversation(Protocol):
 def relay(argv: Sequence[str], begin: Callable[[Outlet, Outlet], Conversation]) -> int:
     """The exit code of the agent, between whose pipes and ours `begin` puts a conversation."""
     with _signals() as follow:
-        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        ask = _leaves_with_us()  # there is no other thread yet
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, bufsize=0, preexec_fn=ask)  # noqa: PLW1509
         follow(process)
         assert process.stdin
         assert process.stdout
@@ -79,6 +82,23 @@ def relay(argv: Sequence[str], begin: Callable[[Outlet, Outlet], Conversation]) 
             thread.start()
         code = _end(process, up, down, talk, changed)
     return code if code >= 0 else 128 - code
+
+
+def _leaves_with_us() -> Callable[[], None] | None:
+    """What an agent does before it starts, so that it is told when we are killed, as editors kill what they started.
+
+    Only Linux has a way for that; elsewhere an agent learns it from its pipes.
+    """
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl, told = ctypes.CDLL(None).prctl, int(signal.SIGTERM)
+
+    def ask() -> None:
+        prctl(_SET_DEATH_SIGNAL, told)
+
+    return ask
 
 
 def _end(process: subprocess.Popen[bytes], up: Pump, down: Pump, talk: Conversation, changed: threading.Event) -> int:

@@ -217,7 +217,7 @@ def _is_whole(folder: str) -> bool:
 
 def _model(said: str, found: Desk) -> tuple[str, str]:
     """By whom a model is known that an agent names in its own way, and its name there."""
-    bare = _THROUGH.sub("", said).strip()
+    bare = _THROUGH.sub("", said).rpartition("|")[2].strip()
     parts = bare.split("/")
     for start in range(len(parts)):
         there, model = owner("/".join(parts[start:]), found.directory.named)

@@ -28,6 +28,8 @@ def answer(message: dict[str, Any]) -> None:
         if not ACTS.get("mute"):
             say({"id": request, "result": ACTS.get("initialize", {"protocolVersion": 1})})
     elif method in ("session/new", "session/load", "session/resume", "session/fork"):
+        for update in ACTS.get("early", ()):
+            say({"method": "session/update", "params": {"sessionId": f"s{request}", "update": update}})
         say(
             {
                 "id": request,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,9 +98,34 @@ def test_a_command_that_a_setting_of_the_environment_locks_says_so(
     assert not Path(os.environ["SIGHTLINE_HOME"], "vision-proxy.json").exists()
 
 
-def test_a_command_within_other_words_is_none(tmp_path: Path) -> None:
+@requirement("acp.commands")
+def test_commands_that_an_agent_has_listed_early_stay(tmp_path: Path) -> None:
+    listed = {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a", "description": "b"}]}
+    with editor(*acting(initialize=SEES, early=[listed])) as ours:
+        ours.open(tmp_path)
+        ours.ask("_any")
+        (found,) = [each["params"]["update"]["availableCommands"] for each in ours.updates]
+    assert [each["name"] for each in found] == ["a", "vision-proxy"]
+
+
+@requirement("acp.commands")
+def test_a_command_beside_other_words_is_none(tmp_path: Path) -> None:
+    """They may have come out of a file that the user has only mentioned."""
+    order = text("/vision-proxy consent yes openai")
+    file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}
+    prompts: list[list[Any]] = [
+        [text("what does /vision-proxy status do?")],
+        [text("/vision-proxying")],
+        [order, text("sum this up")],
+        [text("sum this up"), order],
+        [file],
+        [order, file],
+    ]
     with editor(*acting(initialize=SEES)) as ours:
         session = ours.open(tmp_path)
-        blocks = [text("what does /vision-proxy status do?"), text("/vision-proxying")]
-        ours.prompt(session, *blocks)
-        assert ours.prompts() == [blocks]
+        for blocks in prompts:
+            ours.prompt(session, *blocks)
+        assert ours.prompts() == prompts
+        ours.updates.clear()
+        ours.prompt(session, text("/vision-proxy consent list"))
+        assert ours.said() == "/vision-proxy no provider has been named yet"

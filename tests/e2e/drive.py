@@ -105,10 +105,10 @@ def play(turn: Turn) -> Outcome:
         face = next((face for end, face in _FACES.items() if exchange.path.endswith(end)), None)
         if exchange.method == "POST" and face is not None:
             body = body_of(exchange)
+            body = gemini.addressed(exchange, body) if face is gemini else body
             asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
-            model = gemini.model(exchange.path) or str(body.get("model"))
-            requests.append(Request(model, pictures, reply.status, exchange.body.decode()))
+            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode()))
 
     script: Script = [[Call(name, arguments) for name, arguments in step] for step in turn.script]
     with PROVIDERS[turn.provider](script=script) as provider:

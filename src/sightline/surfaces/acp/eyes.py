@@ -128,11 +128,12 @@ def refuses(text: str) -> bool:
 
 
 def typed(line: bytes) -> str | None:
-    """The command that a prompt is, if it is one."""
+    """The command that a prompt is: all its words. What stands beside others may have come out of a file."""
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
-    blocks = at(document.tree, *prompt(document.tree)) if document else None
-    texts = (text_in(block, "text") for _, block in entries(blocks) if block.get("type") == "text")
-    return next((text for text in texts if is_command(text)), None)
+    blocks = [block for _, block in entries(at(document.tree, *prompt(document.tree)))] if document else []
+    words = [text for block in blocks if (text := text_in(block, "text").strip())]
+    embedded = any(text_in(at(block, "resource"), "text") for block in blocks)
+    return words[0] if len(words) == 1 and not embedded and is_command(words[0]) else None
 
 
 def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:

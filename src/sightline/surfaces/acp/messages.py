@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sightline.model.capability import AudioCapability, ImageCapability
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json, Path
-from sightline.wire.jsontext import patched
+from sightline.wire.jsontext import lift, patched
 
 COMMAND = "vision-proxy"
+_LONG = 64 * 1024  # bytes
 _V1, _V2 = ("result", "agentCapabilities"), ("result", "capabilities")
 _PROMPT_V2 = (*_V2, "session", "prompt")
 
 
 def read(line: bytes) -> dict[str, Any] | None:
-    """A message as objects; None: it is none, and nobody here has anything to say about it."""
+    """A message as objects; None: it is none, and nobody here has anything to say about it.
+
+    Of a long one, what is base64 in it may be missing: to read it all would hold up everybody else.
+    """
+    if len(line) > _LONG:
+        document = lift(line, f"sightline-{secrets.token_hex(8)}-")
+        return document.tree if document is not None and isinstance(document.tree, dict) else None
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

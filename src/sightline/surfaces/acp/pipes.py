@@ -108,7 +108,7 @@ def silence(descriptor: int) -> None:
 
 def _made_ready(descriptor: int) -> None:
     """Waits where it has to, and takes as much at once as the system allows."""
-    with suppress(OSError, ImportError):
+    with suppress(OSError, ImportError, AttributeError):
         os.set_blocking(descriptor, True)
         from fcntl import fcntl
 

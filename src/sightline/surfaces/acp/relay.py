@@ -39,7 +39,7 @@ _READ = frozenset({"initialize", _PROMPT, _CANCEL, _CANCEL_REQUEST, *_OPENINGS, 
 _SIGNS = (b'"image"', b'"blob"', b'"resource_link"', b"/vision-proxy")  # of a prompt that is worth looking at
 _LONGEST_UPDATE = 1024 * 1024  # bytes: a longer one brings no list of commands
 _MOST_HELD = 512 * 1024 * 1024  # bytes of prompts that are looked at; then the editor has to wait
-_SOON = 5.0  # seconds in which it is found out what there is for images
+_SOON = 15.0  # seconds in which it is found out what there is for images
 _SHORT = 400  # letters: an answer that says no more than that its model does not see
 _CANCELLED = -32800
 
@@ -53,6 +53,8 @@ class Session:
     images: tuple[str, ...] = ()  # those of its prompts, by their references
     waiting: deque[Work] = field(default_factory=deque)
     working: Work | None = None
+    listed: bool = False  # its agent has said which commands there are
+    choice: str = "model"  # the option by which its model is chosen
     heard: str | None = None  # what the agent answers to pixels; None: it has got none
 
 
@@ -67,6 +69,7 @@ class Work:
     looked: Looked | None = None
     future: Future[Any] | None = None
     cancelled: bool = False
+    settled: bool = False  # it has gone on, or was answered: there is nothing left to be cancelled here
 
 
 @dataclass(slots=True)
@@ -178,7 +181,7 @@ class Relay:
         """The editor changes the model of a session."""
         if isinstance(model := params.get("modelId"), str):
             session.model, session.suspected = model, False
-        elif "model" in str(params.get("configId", "")).lower() and isinstance(value := params.get("value"), str):
+        elif params.get("configId") == session.choice and isinstance(value := params.get("value"), str):
             session.model, session.suspected = value, False
 
     def _session(self, name: object, *, make: bool = False) -> Session | None:
@@ -234,15 +237,23 @@ class Relay:
             except Exception as fault:  # noqa: BLE001, whatever it was: the agent waits for a line
                 self._trouble(fault)
                 line = self._given_up(work) if work.refused else work.line
-            with self._lock:
-                cancelled = work.cancelled
-            if line and not cancelled:
+            if line and self._settled(work):
                 self._to_agent.write(line)
             with self._lock:
                 self._held -= len(work.line)
                 session.working = session.waiting.popleft() if session.waiting else None
                 self._busy -= session.working is None
                 self._lock.notify_all()
+
+    def _settled(self, work: Work, *, answered: bool = False) -> bool:
+        """Whether it is ours to send or to answer: it is not, once it was cancelled, and cannot be cancelled then."""
+        with self._lock:
+            if work.cancelled:
+                return False
+            work.settled = True
+            if answered and work.request is not None:
+                self._asked.pop(work.request, None)
+            return True
 
     def _looked(self, session: Session, work: Work) -> bytes:
         """A line as it goes to the agent; nothing where it has been answered here."""
@@ -263,7 +274,7 @@ class Relay:
             return work.line
         session.images = tuple(dict.fromkeys([*session.images, *looked.references]))
         with self._lock:
-            if (asked := self._asked.get(work.request)) is not None:
+            if looked.shows and (asked := self._asked.get(work.request)) is not None:
                 asked.looked = looked
         return looked.line
 
@@ -303,12 +314,8 @@ class Relay:
 
     def _given_up(self, work: Work) -> bytes:
         """The agent's refusal goes to the editor, as it would have at once."""
-        with self._lock:
-            if work.cancelled:
-                return b""
-            if work.request is not None:
-                self._asked.pop(work.request, None)
-        self._to_editor.write(work.line)
+        if self._settled(work, answered=True):
+            self._to_editor.write(work.line)
         return b""
 
     def _answer(self, session: Session, work: Work, words: str) -> None:
@@ -316,10 +323,8 @@ class Relay:
         from sightline.surfaces.acp import messages
 
         assert work.request is not None
-        with self._lock:
-            if work.cancelled:
-                return
-            self._asked.pop(work.request, None)
+        if not self._settled(work, answered=True):
+            return
         chunk: dict[str, Json] = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": words}}
         self._to_editor.write(
             messages.update(session.id, chunk), messages.result(work.request, {"stopReason": "end_turn"})
@@ -332,7 +337,8 @@ class Relay:
         answers: list[bytes] = []
         with self._lock:
             for session in [*self._sessions.values()]:
-                for work in [each for each in (session.working, *session.waiting) if each and not each.cancelled]:
+                open_works = [each for each in (session.working, *session.waiting) if each and not each.settled]
+                for work in [each for each in open_works if not each.cancelled]:
                     whole = method == _CANCEL and params.get("sessionId") == session.id
                     alone = method == _CANCEL_REQUEST and work.request == params.get("requestId")
                     if work.request is None or not (whole or alone):
@@ -407,7 +413,11 @@ class Relay:
         places = [asked.params.get("cwd"), *_listed(asked.params.get("additionalDirectories"))]
         session.folders = tuple(each for each in places if isinstance(each, str))
         before = self._session(asked.session)
-        session.model = _model(result) or session.model or (before.model if before else "")
+        model, choice = _model(result)
+        session.model = model or session.model or (before.model if before else "")
+        session.choice = choice or session.choice
+        if session.listed:
+            return (line,)
         offer: dict[str, Json] = {
             "sessionUpdate": "available_commands_update",
             "availableCommands": [messages.offered()],
@@ -419,7 +429,11 @@ class Relay:
         if b"available_commands_update" in line:
             from sightline.surfaces.acp import messages
 
-            return messages.with_command(line)
+            listed = messages.with_command(line)
+            session = self._session(messages.within(_read(line), "params", "sessionId"), make=True)
+            if session is not None:
+                session.listed = True
+            return listed
         if b"config_option_update" in line or b"agent_message_chunk" in line:
             message = _read(line) or {}
             params = message.get("params")
@@ -431,7 +445,8 @@ class Relay:
 
     def _noticed(self, session: Session, update: Mapping[str, Any]) -> None:
         if update.get("sessionUpdate") == "config_option_update":
-            if (model := _model(update)) and model != session.model:
+            model, _ = _model(update)
+            if model and model != session.model:
                 session.model, session.suspected = model, False
         elif session.heard is not None and isinstance(content := update.get("content"), dict):
             session.heard = (session.heard + str(content.get("text", "")))[: _SHORT + 1]
@@ -509,12 +524,12 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _model(said: Mapping[str, Any]) -> str:
-    """The model of a session, where its agent says which it is."""
+def _model(said: Mapping[str, Any]) -> tuple[str, str]:
+    """The model of a session, where its agent says which it is, and the option by which another one is chosen."""
     models = said.get("models")
     if isinstance(models, dict) and isinstance(current := models.get("currentModelId"), str):
-        return current
+        return current, ""
     for option in _listed(said.get("configOptions")):
         if isinstance(option, dict) and "model" in (option.get("category"), option.get("id")):
-            return str(option.get("currentValue") or "")
-    return ""
+            return str(option.get("currentValue") or ""), str(option.get("id") or "")
+    return "", ""

@@ -95,7 +95,7 @@ def prompted(play: Play, home: Path, tmp_path: Path) -> Callable[..., Outcome]:
 
     def prompt(agent: Agent, *before: str) -> Outcome:
         auth = ["--auth", agent.auth] if agent.auth else []
-        ours = json.dumps({"models": {f"*{BLIND}": {"vision": False}}, "acp": {"mcpServer": False}})
+        ours = json.dumps({"acp": {"mcpServer": False}})
         files = {home / name: text for name, text in agent.files.items()}
         return play(
             [sys.executable, str(EDITOR), str(picture), WORDS, *auth, "--", *before, *agent.command(BLIND)],

@@ -8,15 +8,13 @@ overtakes. Whatever goes wrong here, a line goes on as it came.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.surfaces.acp.lines import WHOLE, Head, Held
 from sightline.surfaces.acp.pipes import Outlet
+from sightline.surfaces.acp.sessions import Asked, Id, Later, Session, Work, listed, model_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from sightline.surfaces.acp.eyes import Looked
 
 T = TypeVar("T")
-Id = str | int | float
 Message = dict[str, Any]
 Server = Callable[[], "dict[str, Json] | None"]
 """Our MCP server, as an agent starts it; None: it is not wanted."""
@@ -42,65 +39,6 @@ _MOST_HELD = 512 * 1024 * 1024  # bytes of prompts that are looked at; then the 
 _SOON = 15.0  # seconds in which it is found out what there is for images
 _SHORT = 400  # letters: an answer that says no more than that its model does not see
 _CANCELLED = -32800
-
-
-@dataclass(slots=True, eq=False)
-class Session:
-    id: str
-    folders: tuple[str, ...] = ()
-    model: str = ""
-    suspected: bool = False  # its agent has said that its model does not see
-    images: tuple[str, ...] = ()  # those of its prompts, by their references
-    waiting: deque[Work] = field(default_factory=deque)
-    working: Work | None = None
-    listed: bool = False  # its agent has said which commands there are
-    choice: str = "model"  # the option by which its model is chosen
-    heard: str | None = None  # what the agent answers to pixels; None: it has got none
-
-
-@dataclass(slots=True, eq=False)
-class Work:
-    """A line that waits for its turn, or is looked at."""
-
-    line: bytes
-    request: Id | None = None  # of a prompt
-    plain: bool = False  # there is nothing in it to look at
-    refused: str = ""  # the agent has said so, and it is tried again
-    looked: Looked | None = None
-    future: Future[Any] | None = None
-    cancelled: bool = False
-    settled: bool = False  # it has gone on, or was answered: there is nothing left to be cancelled here
-
-
-@dataclass(slots=True)
-class Asked:
-    """A request that the agent has not answered yet."""
-
-    method: str
-    session: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    looked: Looked | None = None
-
-
-class Later(Generic[T]):
-    """What is found out beside everything else."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        from concurrent.futures import Future
-
-        self.future: Future[T] = Future()
-        threading.Thread(target=self._run, args=(make,), daemon=True).start()
-
-    def _run(self, make: Callable[[], T]) -> None:
-        from concurrent.futures import InvalidStateError
-
-        with suppress(InvalidStateError):  # nobody wants it any more
-            try:
-                self.future.set_result(make())
-            except InvalidStateError:
-                raise
-            except BaseException as fault:  # noqa: BLE001, for whoever asks for the result
-                self.future.set_exception(fault)
 
 
 class Relay:
@@ -410,10 +348,10 @@ class Relay:
         session = self._session(name, make=True)
         if session is None:
             return (line,)
-        places = [asked.params.get("cwd"), *_listed(asked.params.get("additionalDirectories"))]
+        places = [asked.params.get("cwd"), *listed(asked.params.get("additionalDirectories"))]
         session.folders = tuple(each for each in places if isinstance(each, str))
         before = self._session(asked.session)
-        model, choice = _model(result)
+        model, choice = model_of(result)
         session.model = model or session.model or (before.model if before else "")
         session.choice = choice or session.choice
         if session.listed:
@@ -445,7 +383,7 @@ class Relay:
 
     def _noticed(self, session: Session, update: Mapping[str, Any]) -> None:
         if update.get("sessionUpdate") == "config_option_update":
-            model, _ = _model(update)
+            model, _ = model_of(update)
             if model and model != session.model:
                 session.model, session.suspected = model, False
         elif session.heard is not None and isinstance(content := update.get("content"), dict):
@@ -518,18 +456,3 @@ def _text(error: object) -> str:
     import json
 
     return json.dumps({"error": error})
-
-
-def _listed(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _model(said: Mapping[str, Any]) -> tuple[str, str]:
-    """The model of a session, where its agent says which it is, and the option by which another one is chosen."""
-    models = said.get("models")
-    if isinstance(models, dict) and isinstance(current := models.get("currentModelId"), str):
-        return current, ""
-    for option in _listed(said.get("configOptions")):
-        if isinstance(option, dict) and "model" in (option.get("category"), option.get("id")):
-            return str(option.get("currentValue") or ""), str(option.get("id") or "")
-    return "", ""

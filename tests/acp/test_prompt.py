@@ -86,7 +86,7 @@ def test_an_agent_that_sees_gets_the_pixels_with_their_name(
 
 @requirement("acp.prompt", "capability.target")
 def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = {"maxBytes": 60_000, "maxDimension": 200, "downsampleTargetBytes": 30_000}
+    narrow = {"maxBytes": 90_000, "maxDimension": 600, "downsampleTargetBytes": 30_000}
     acts = {"initialize": {**SEES, "_meta": {"imageCapability": narrow}}}
     large = tmp_path / "large.png"
     large.write_bytes(encode(Pillow.effect_noise((640, 480), 90)))
@@ -105,7 +105,7 @@ def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypa
         data = b64decode(held.get("blob") or held["data"])
         assert len(held.get("blob") or held["data"]) <= 30_000 // 3 * 4
         with Pillow.open(io.BytesIO(data)) as seen:
-            assert max(seen.size) <= 200
+            assert max(seen.size) <= 600
     assert [block["type"] for block in refitted] == ["image", "resource", "image"]
     assert refitted[2]["uri"] == large.as_uri()
 

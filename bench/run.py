@@ -2,7 +2,7 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, all.
+BENCHMARK is one of proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop, all.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 import acp
 import charts
 import legibility
+import loop
 import ocr
 import peers
 import pixels
@@ -21,11 +22,14 @@ import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "acp", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions")
+BENCHMARKS = (
+    *("proxy", "acp", "pixels", "wires", "retention", "seers"),
+    *("legibility", "ocr", "charts", "questions", "loop"),
+)
 
 
 def main() -> None:
-    benchmarks = (proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions)
+    benchmarks = (proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -62,6 +66,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             wires.run(args.rounds, file)
         case "seers":
             seers.run(args.rounds, file)
+        case "loop":
+            loop.run(args.rounds, file)
         case "retention":
             retention.run(1 if args.quick else retention.SEEDS, file)
         case _:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
     def play_turn(
         *commands: list[str],
         provider: str,
-        script: list[list[tuple[str, dict[str, str]]]] | None = None,
+        script: list[list[tuple[str, dict[str, Any]]]] | None = None,
         files: dict[Path, str] | None = None,
         environment: dict[str, str] | None = None,
     ) -> Outcome:

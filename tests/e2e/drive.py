@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.scripted import chat, gemini, limits, messages, responses
 from tests.scripted.provider import Provider, deepseek
@@ -56,7 +57,7 @@ class Turn:
     environment: dict[str, str]
     folder: str
     provider: str  # of PROVIDERS
-    script: list[list[tuple[str, dict[str, str]]]]  # the calls that the model makes before it answers, step by step
+    script: list[list[tuple[str, dict[str, Any]]]]  # the calls that the model makes before it answers, step by step
     files: dict[str, str]  # written before the agent starts; `{url}` in them is the provider's address
     isolated: bool  # whether this process was given a network namespace of its own
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sightline.commands.values import Change, Command, Consent, GroundingModels, UseModel
 from sightline.grounding.families import added, adding, listing, removed
-from sightline.look.analyze_look import entries_of
+from sightline.look.grounds import entries_of
 from sightline.look.upstreams import directory, receiver
 from sightline.look.whole import named_seer
 from sightline.model.ports import Record
@@ -45,8 +45,8 @@ def changed(
 
 def set_all(settings: Settings, pairs: list[tuple[str, str]]) -> Done | Refusal:
     if locked := next((variable for name, _ in pairs if (variable := settings.lock(name))), ""):
-        names = " and ".join(name for name, _ in pairs)
-        return Refusal("not_permitted", f"{names} is fixed by the environment", f"unset {locked} to change it")
+        names = " and ".join(name for name, _ in pairs) + (" are" if len(pairs) > 1 else " is")
+        return Refusal("not_permitted", f"{names} fixed by the environment", f"unset {locked} to change it")
     for name, text in pairs:
         if no := settings.save(name, text):
             return no

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from sightline.chat import answered
-from sightline.look.doors import Behalf, Door, workers
+from sightline.look.analyze_result import Failed
+from sightline.look.ask_envelope import Unanswered
+from sightline.look.doors import Behalf, Door, Turns, workers
+from sightline.look.offered import call, tools
+from sightline.look.results import Refused
 from sightline.look.upstreams import directory, receiver
 from sightline.look.whole import Parts, local_servers, named_seer, parts, profile, proxies
 from sightline.model.receipt import Receipt
+from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.proxy.app import Proxy
+from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
 from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.loop import Offer, Result
 
 __all__ = [
     "NOWHERE",
@@ -59,18 +67,61 @@ def proxy(
     watch: Watch | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch)
+    tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
+    return Proxy(
+        whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch, tools
+    )
+
+
+def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:
+    """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
+    wanted = whole.settings.values["tool"]
+    listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
+    blind, seeing = (
+        [_offer(listed[name]) for name in names if name in listed and wanted != "off"]
+        for names in (("analyze_image",), ("analyze_image", "view_image"))
+    )
+    return lambda sees: blind if not sees else seeing if wanted == "on" else []
+
+
+def _offer(tool: dict[str, Json]) -> Offer:
+    return Offer(str(tool["name"]), str(tool["description"]), cast("dict[str, Json]", tool["parameters"]))
+
+
+def _called(
+    whole: Parts, reach: Policy, turns: Turns, name: str, arguments: Json, visitor: Visitor, model: str, turn: str
+) -> Result:
+    """A model's call, on behalf of its client: what that may see, and no file beyond `reach`."""
+    known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
+    outcome = call(_door(whole, reach, visitor.scope, Behalf(visitor, known), turn, turns), name, arguments)
+    blocks = [each for each in outcome.content() if isinstance(each, dict)]
+    text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
+    images = tuple((str(each["mimeType"]), str(each["data"])) for each in blocks if "data" in each)
+    return Result(text, images, failed=isinstance(outcome, Failed | Refused | Unanswered))
+
+
+def _door(
+    whole: Parts,
+    reach: Policy,
+    scope: str,
+    behalf: Behalf | None = None,
+    turn: str | None = None,
+    turns: Turns | None = None,
+) -> Door:
+    return Door(
+        whole.record,
+        scope,
+        reach,
+        workers(),
+        toolset=whole.settings.toolset,
+        settings=whole.settings,
+        behalf=behalf,
+        turn=turn,
+        turns=turns or Turns(),
+    )
 
 
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
     """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
     known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    door = Door(
-        whole.record,
-        visitor.scope,
-        reach,
-        workers(),
-        settings=whole.settings,
-        behalf=Behalf(visitor, known),
-    )
-    return answered(text, door, images)
+    return answered(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)

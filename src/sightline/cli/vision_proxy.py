@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sightline.cli.describe import described
 from sightline.cli.memory import opened
 from sightline.cli.terminal import NAME, confirmed
-from sightline.cli.verb import refused, say, warn
+from sightline.cli.verb import in_shell, refused, say, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
-        return refused(command)
+        return refused(in_shell(command, "sightline vision-proxy"))
     code = _done(command)
     if code == 0 and command.words[0] not in _NOTED:
         _note(command)

@@ -24,6 +24,8 @@ MIB = 1024 * 1024
 _OPENING = 4096  # bytes that tell what a file is
 _IMAGE_BYTES = 5 * MIB  # of an image that is sent as it is
 _DOCUMENT_BYTES = 32 * MIB
+_TAKEN = "give a PNG, JPEG, GIF, WEBP or PDF"
+_FILMED = "give an MP4, MOV or WebM"
 _ONE = Unanswered("INVALID_INPUT", "exactly one file is asked about (give one of its path, its address and its base64)")
 
 
@@ -87,7 +89,7 @@ def judged(door: Door, file: Taken, fit: Fit) -> Image | Taken | Unanswered:
     if file.kind is PDF:
         return _within(file)
     if file.kind.family != "bitmap":
-        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, neither an image nor a PDF")
+        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name} ({_TAKEN})")
     picture = within_bounds(file.data)
     if isinstance(picture, Refusal):
         return Unanswered.of_file(picture)
@@ -111,7 +113,7 @@ def _untaken(file: Taken) -> Unanswered | None:
 def filmed(file: Taken) -> Taken | Unanswered:
     """A video as it is."""
     if file.kind.family != "video":
-        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, not a video")
+        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, not a video ({_FILMED})")
     return _within(file)
 
 

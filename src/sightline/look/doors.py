@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from sightline.engine.local import readers
 from sightline.engine.shelf import Shelf
-from sightline.look.analyze_pixels import TASK as EXACT
 from sightline.look.ask_schema import TASK as SCHEMA
 from sightline.look.part import TASK
 from sightline.model.image import Target
@@ -166,7 +165,7 @@ def _session(folder: Path, kind: str) -> Turns:
 @functools.cache
 def workers() -> Workers:
     """The processes in which this one has its pixels decoded."""
-    shared = Workers({**TASKS, **TASK, **EXACT, **SCHEMA})
+    shared = Workers({**TASKS, **TASK, **SCHEMA})
     atexit.register(shared.end)
     return shared
 

@@ -8,6 +8,7 @@ import pybase64
 
 from sightline.model.geometry import Map, Size
 from sightline.model.sizing import Sizing, seen, tokens
+from sightline.model.value import value
 
 
 def base64_length(size: int) -> int:
@@ -15,7 +16,7 @@ def base64_length(size: int) -> int:
     return 4 * -(-size // 3)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Picture:
     """What the first bytes of an image say about it."""
 

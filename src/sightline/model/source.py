@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
+from sightline.model.value import value
+
 _SAMPLE = 32
 
 
@@ -39,14 +41,14 @@ class Inline:
         return isinstance(other, Inline) and (self.declared, self.key) == (other.declared, other.key)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Link:
     """An address that the provider is meant to fetch. Never fetched to be measured."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Opaque:
     """A reference that only the provider can resolve, such as the id of an uploaded file."""
 

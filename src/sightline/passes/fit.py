@@ -44,20 +44,18 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     most = rules.profile.limits.count
     leaving = _beyond_count(live, most)
     needs: list[Need] = []
-    fates: list[Fate] = []
+    sights: list[Sight] = []
     for sight in scene.sights:
-        outcome: Fate | _Lacking
-        if id(sight) in leaving:
-            outcome = _left_out(sight, most, facts)
-        else:
-            outcome = sight.fate or _fate(sight, goal, facts, rules)
+        if sight.fate is not None:
+            sights.append(sight)
+            continue
+        gone = id(sight) in leaving
+        outcome = _left_out(sight, most, facts) if gone else _fate(sight, goal, facts, rules)
         if isinstance(outcome, tuple):
             needs += outcome
-        else:
-            fates.append(outcome)
-    if needs:
-        return Needs(frozenset(needs))
-    return scene.with_sights(tuple(map(Sight.meets, scene.sights, fates)))
+        elif not needs:
+            sights.append(sight.meets(outcome))
+    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
 
 
 def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TASKS: Mapping[str, str] = {
     "check": "sightline.pixels.bitmap:check_task",
+    "exact": "sightline.pixels.exact:exact_task",
     "fit": "sightline.pixels.fit:fit_task",
     "hash": "sightline.pixels.similar:hash_task",
     "overlay": "sightline.pixels.overlay:overlay_task",

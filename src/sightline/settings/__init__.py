@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import platformdirs
 
 from sightline.model.capability import DEFAULT_CAPABILITY, ImageCapability, Trust, image_capability
+from sightline.model.fence import sound
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode, Retention
@@ -51,7 +52,7 @@ class Settings:
 
     @property
     def system_prompt(self) -> str:
-        return str(self.values["systemPrompt"])
+        return sound(str(self.values["systemPrompt"]))
 
     @property
     def api_key(self) -> str:

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from sightline.dial import Body, Dialler, Exchange
@@ -15,16 +16,20 @@ from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
+from sightline.surfaces.proxy.answering import Answering
+from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_whole, rejection
+from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, rejection
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.jsontext import Document
+from sightline.wire.loop import LOOPS
 from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
@@ -32,6 +37,12 @@ T = TypeVar("T")
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
 _RETRY_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    outcome: Exchange | Refusal
+    aside: Aside | None = None  # what of it is ours, where tools of ours were offered
 
 
 class Proxy:
@@ -46,6 +57,7 @@ class Proxy:
         token: str = "",
         commands: Commands | None = None,
         watch: Watch | None = None,
+        tools: Tools | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -57,6 +69,7 @@ class Proxy:
         self._metrics = Metrics()
         self._commands = commands
         self._watch = watch or Watch(record)
+        self._asides = None if tools is None else Asides(engine, record, tools)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -106,15 +119,14 @@ class Proxy:
                 await self._answer(command, request, way, reading, reply)
                 return
             body, reading = self._cut(way, body, reading)
-        if isinstance(body, Held) and reading is not None and reading.scene.sights:
-            work = self._attended(request, way, body, reading, reply)
-        elif isinstance(body, Held):
-            work = self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        else:
-            work = self._forward(request, way, body.pieces)
-        outcome = await self._in_time(work, reply, stream=_waits(way, reading))
+        asked = await self._in_time(self._asked(request, way, body, reading, reply), reply, stream=_waits(way, reading))
+        outcome, aside = asked.outcome, asked.aside
         if isinstance(outcome, Refusal):
             await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
+            return
+        if aside is not None and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
+            assert self._asides is not None
+            await self._answered(self._asides, aside, request, way, outcome, reply)
             return
         try:
             if (events := await self._streamed(way, reading, outcome, reply)) is not None:
@@ -130,6 +142,89 @@ class Proxy:
             return None
         assert way.wire is not None
         return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
+
+    async def _asked(
+        self, request: Request, way: Route, body: Held | Flowing, reading: Reading | None, reply: Reply
+    ) -> _Asked:
+        """What the upstream answers; and who listens for calls of ours in it, if that has to be."""
+        if isinstance(body, Flowing):
+            return _Asked(await self._forward(request, way, body.pieces))
+        aside: Aside | None = None
+        if reading is not None and self._asides is not None:
+            body, reading, aside = await self._with_tools(self._asides, request, way, body, reading)
+        return _Asked(await self._sent(request, way, body, reading, reply), aside)
+
+    def _sent(
+        self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
+    ) -> Awaitable[Exchange | Refusal]:
+        if reading is not None and reading.scene.sights:
+            return self._attended(request, way, body, reading, reply)
+        if reading is not None and reading.notes:
+            self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
+        if reading is not None and reading.added:
+            return self._with_more(request, way, body, reading)
+        return self._forward(request, way, [body.data], Changes(unpacked=body.remade))
+
+    async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
+        """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
+        assert isinstance(reading.texts, Document)
+        more = reading.texts.splice(reading.added)
+        exchange = await self._forward(request, way, more, Changes(unpacked=True, read=True))
+        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
+            return exchange
+        with _closed_unless_kept(exchange):
+            no = await rejection(exchange, self._patience)
+        if no is None or not any(name in no.words for name in reading.scene.ours):
+            return exchange
+        self._dialler.rest(exchange, way.url)
+        return await self._forward(request, way, [body.data], Changes(unpacked=body.remade, repeated=True))
+
+    async def _with_tools(
+        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading
+    ) -> tuple[Held, Reading, Aside | None]:
+        """With our calls back in their places, and tools of ours, where there is room for some."""
+        assert way.wire is not None
+        visitor = self._visitor(request, way)
+        asked = reading
+        try:
+            data, notes = await asides.woven(reading, way, visitor)
+            again = None if data is None else self._reading(way, data)
+            if data is not None and again is not None:
+                body, reading = Held(data, remade=True), again
+            reading = replace(reading, notes=notes) if notes else reading
+            if is_listed(way) and reading.scene.stream:  # in which nobody could listen
+                return body, reading, None
+            reading, names = asides.offered(reading, way, visitor)
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("a request could not be given tools; it goes on without")
+            return body, reading, None
+        if not names or way.endpoint.counts:
+            return body, reading, None
+        return body, reading, Aside(LOOPS[way.api], names, reading, asked, visitor, asked.scene.model)
+
+    async def _answered(
+        self, asides: Asides, aside: Aside, request: Request, way: Route, exchange: Exchange, reply: Reply
+    ) -> None:
+        async def following(body: Callable[[], Awaitable[bytes]]) -> Exchange | Refusal:
+            data = await body()
+            reading = self._reading(way, data)
+            if reading is None:
+                return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
+            reading, _ = asides.offered(reading, way, aside.visitor)
+            return await self._sent(request, way, Held(data, remade=True), reading, reply)
+
+        def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
+            return self._in_time(following(body), reply, stream=_waits(way, aside.reading))
+
+        streams = aside.reading.scene.stream
+        rest = partial(self._dialler.rest, url=way.url)
+        used = await Answering(asides, aside, way.api, reply, streams, ask, rest).run(exchange)
+        if used is not None and (aside.legs or len(used) > 1):
+            self._tell(request, way, Receipt(way.upstream.name, aside.model, notes=in_legs(aside, used)))
+
+    def _tell(self, request: Request, way: Route, receipt: Receipt) -> None:
+        self._say(receipt)
+        self._watch.prepared(request, way, receipt)
 
     def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
         """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
@@ -182,6 +277,8 @@ class Proxy:
             return exchange
         with _closed_unless_kept(exchange):
             again = await _safely(self._engine.repair(prepared, visitor, no.status, no.words))
+        if again is None and reading.added and any(name in no.words for name in reading.scene.ours):
+            again = await _safely(self._engine.prepare(without_tools(reading), visitor, paid=not way.endpoint.counts))
         if again is None:
             return exchange
         self._dialler.rest(exchange, way.url)
@@ -200,8 +297,8 @@ class Proxy:
         parts = _written(prepared) if prepared.edits else [body.data]
         if parts is None:
             return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        self._say(prepared.receipt)
-        self._watch.prepared(request, way, prepared.receipt)
+        if prepared.receipt.sights or prepared.receipt.notes:
+            self._tell(request, way, prepared.receipt)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
         changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
         return await self._forward(request, replace(way, url=prepared.address(way.url)), parts, changes)
@@ -263,7 +360,10 @@ def _waits(way: Route, reading: Reading | None) -> bool:
 
 def _close_late(task: asyncio.Future[Any]) -> None:
     """The client left just as the answer came."""
-    if not task.cancelled() and task.exception() is None and isinstance(found := task.result(), Exchange):
+    if task.cancelled() or task.exception() is not None:
+        return
+    found = task.result().outcome if isinstance(task.result(), _Asked) else task.result()
+    if isinstance(found, Exchange):
         found.close()
 
 

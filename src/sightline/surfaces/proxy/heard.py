@@ -38,8 +38,13 @@ def is_whole(exchange: Exchange) -> bool:
 
 async def as_events(exchange: Exchange, wire: WireName) -> bytes | None:
     """A whole answer as the stream of its wire; None: it is none that could be, and can still be passed on."""
+    data = await whole_of(exchange)
+    return None if data is None else unrolled(wire, data)
+
+
+async def whole_of(exchange: Exchange) -> bytes | bytearray | None:
+    """A whole answer, unpacked, if it is one that can be; it can still be passed on."""
     body = await exchange.peek(_LARGEST_WHOLE, None)
     if not exchange.whole:  # too long, or broken off
         return None
-    data = unpacked(body, exchange.header(b"content-encoding").decode("latin-1"), _LARGEST_WHOLE)
-    return None if data is None else unrolled(wire, data)
+    return unpacked(body, exchange.header(b"content-encoding").decode("latin-1"), _LARGEST_WHOLE)

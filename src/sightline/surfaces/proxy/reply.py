@@ -15,6 +15,7 @@ from sightline.surfaces.proxy.heard import LARGEST_ERROR, is_stream
 from sightline.surfaces.proxy.line import Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
+from sightline.wire.loop import Ear
 
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
 
@@ -28,12 +29,19 @@ class Reply:
         self._hearing = Hearing(wire.voice) if heard else None
         self.begun = False
         self._held = False
+        self._ear: Ear | None = None
         self.status = 0  # 0: the client left before it had one
+        self.ended = False
+        self._between = False  # two legs of an answer
 
-    async def relay(self, exchange: Exchange) -> None:
-        """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end."""
+    async def relay(self, exchange: Exchange, ear: Ear | None = None) -> None:
+        """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end.
+
+        With an ear, what it leaves out is left out, and where it hears a call of ours the answer stays open.
+        """
+        self._between = False
         if self.begun:
-            await self._relay_late(exchange)
+            await self._relay_late(exchange, ear)
             return
         if not 200 <= exchange.status < 600:
             await self.refused(503, "Sightline: the upstream answered with a status that is none.", retry_after=2)
@@ -41,7 +49,7 @@ class Reply:
         if not is_stream(exchange):
             self._hearing = None
         await self._start(exchange.status, backward(exchange.status, exchange.headers))
-        await self._pour(exchange)
+        await self._pour(exchange, ear if self._hearing else None)
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -54,9 +62,20 @@ class Reply:
 
     async def unrolled(self, exchange: Exchange, events: bytes) -> None:
         """An upstream's whole answer, as the stream that was asked for."""
+        await self._rewritten(exchange, _STREAM_HEADERS, events)
+
+    async def joined(self, exchange: Exchange, body: bytes) -> None:
+        """Several whole answers of an upstream as one."""
+        await self._rewritten(exchange, [(b"content-type", b"application/json")], body)
+
+    async def _rewritten(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         if not self.begun:
-            await self._start(exchange.status, [*retold(exchange.headers), *_STREAM_HEADERS])
-        await self._body(events, more=False)
+            await self._start(exchange.status, [*retold(exchange.headers), *headers])
+        await self._body(body, more=False)
+
+    def waits(self) -> None:
+        """One leg of an answer is over, and the next one is not there yet."""
+        self._between = True
 
     async def stalled(self) -> None:
         """Keep a client alive whose stream has not begun: from here on, its status is 200."""
@@ -64,7 +83,13 @@ class Reply:
             return
         if not self.begun:
             await self._start(200, _STREAM_HEADERS)
-        await self._say(Stalled())
+        await self._say(Stalled(self._between))
+
+    async def finished(self, last: bytes) -> None:
+        """The end of an answer that was left open."""
+        if last:
+            await self._say(Chunk(last))
+        await self._end()
 
     async def say(self, kind: bytes, body: bytes) -> None:
         """An answer of our own, behind the keep-alives if there were any."""
@@ -88,10 +113,10 @@ class Reply:
         await self._start(status, headers)
         await self._body(body, more=False)
 
-    async def _relay_late(self, exchange: Exchange) -> None:
+    async def _relay_late(self, exchange: Exchange, ear: Ear | None) -> None:
         """The stream has begun already: an answer that is no stream can only be told inside it."""
         if exchange.status == 200 and is_stream(exchange):
-            await self._pour(exchange)
+            await self._pour(exchange, ear)
             return
         try:
             text = await exchange.read(LARGEST_ERROR)
@@ -99,7 +124,8 @@ class Reply:
             text = b""
         await self.refused(exchange.status, _message(text) or f"the upstream answered {exchange.status}")
 
-    async def _pour(self, exchange: Exchange) -> None:
+    async def _pour(self, exchange: Exchange, ear: Ear | None) -> None:
+        self._ear = ear
         try:
             if self._hearing is None:
                 while (piece := await exchange.piece()) is not None:
@@ -108,9 +134,14 @@ class Reply:
                         return
             else:
                 while (piece := await exchange.piece()) is not None:
-                    await self._say(Chunk(piece))
+                    if heard := piece if ear is None else ear.hear(piece):
+                        await self._say(Chunk(heard))
                     if self._line is not None:
                         await exchange.hand(self._pass)
+                if ear is not None and (rest := ear.over()):
+                    await self._say(Chunk(rest))
+                if ear is not None and (ear.asks or ear.legs):
+                    return
         except Cut as cut:
             # Without words for it, the answer stays without an end, and the server closes the connection.
             if self._hearing is None:
@@ -121,7 +152,10 @@ class Reply:
     def _pass(self, data: bytes) -> bool:
         assert self._hearing is not None
         assert self._line is not None
-        self._hearing, words = listen(self._hearing, Chunk(data))
+        heard = data if self._ear is None else self._ear.hear(data)
+        if not heard:
+            return True
+        self._hearing, words = listen(self._hearing, Chunk(heard))
         return self._line.write(words)
 
     async def _say(self, event: Event) -> None:
@@ -135,6 +169,7 @@ class Reply:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def _body(self, data: bytes, more: bool) -> None:
+        self.ended = not more
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _end(self) -> None:

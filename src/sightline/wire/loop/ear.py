@@ -1,0 +1,152 @@
+"""A stream as it comes, leg after leg: what of it goes to the client, and what of it is a call of ours.
+
+Until the name of a tool of ours is heard, nothing is parsed and everything goes out as it came, event by event. From
+then on every event is looked at; those of our own calls and the ends between two legs are left out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from re import compile as pattern
+from re import escape
+
+import orjson
+
+from sightline.model.scene import Json
+from sightline.wire.errors import event
+from sightline.wire.loop.leg import Block, Leg, Reads, leg
+
+_ends = pattern(rb"\r?\n\r?\n")
+
+
+class Ear(ABC):
+    """One for one visible answer; `begin` when its next leg is asked for."""
+
+    reads: Reads
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self._named = pattern(b'"(?:' + b"|".join(map(escape, sorted(map(str.encode, names)))) + b')"').search
+        self._rest = b""
+        self._heard: list[bytes] = []
+        self._close = False  # every event is looked at
+        self.legs = 0  # that have come to their end before this one
+        self.usages: list[Block] = []  # of each leg
+        self.last = b""  # what ends the answer: it waits until the answer is known again
+        self._opened()
+
+    def _opened(self) -> None:
+        self._said: dict[int, Block] = {}  # by their numbers in this leg
+        self._held: set[int] = set()  # … those that are calls of ours
+        self._theirs = False  # the client is called, too
+        self._stop: str | None = None  # why the model stopped
+        self._usage: Block = {}
+        self.failed = False
+
+    def begin(self) -> None:
+        """The next leg."""
+        self.legs += 1
+        self._close = True
+        self._rest = b""
+        self._opened()
+
+    def hear(self, data: bytes) -> bytes:
+        """What goes to the client now."""
+        whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
+        if not self._close:
+            if self._named(whole) is None:
+                self._heard.append(whole)
+                return whole
+            self._attend()
+        return b"".join(map(self._passed, _events(whole)))
+
+    def _events(self, data: bytes) -> bytes:
+        """What is whole of what has come; the rest waits for its end."""
+        seen = self._rest + data
+        end = max(seen.rfind(b"\n\n") + 2, seen.rfind(b"\n\r\n") + 3)
+        whole, self._rest = (seen[:end], seen[end:]) if end > 2 else (b"", seen)  # 2: neither was found
+        return whole
+
+    def _attend(self) -> None:
+        """What has gone out already is part of the leg."""
+        self._close = True
+        for each in _events(b"".join(self._heard)):
+            self._passed(each)
+        self._heard.clear()
+
+    def over(self) -> bytes:
+        """The upstream has said all of this leg; what is left of it."""
+        rest, self._rest = self._rest, b""
+        told = self._passed(rest) if rest and self._close else rest
+        self.usages.append(self._usage)
+        return told
+
+    @property
+    def _used(self) -> list[Block]:
+        """What each leg has used, with the one that is being heard."""
+        return [*self.usages, self._usage]
+
+    @property
+    def asks(self) -> bool:
+        """Is there a call of ours to be answered?"""
+        return bool(self._held) and not self.failed and self._called
+
+    @property
+    def beside(self) -> bool:
+        """… while the client has calls to answer as well, and so the answer is at its end?"""
+        return self._theirs
+
+    @property
+    def inner(self) -> bool:
+        """Does the answer go on with another leg?"""
+        return self.asks and not self._theirs
+
+    def leg(self) -> Leg:
+        return leg(self._blocks(), self.reads, self.names)
+
+    def _passed(self, raw: bytes) -> bytes:
+        data = b"\n".join(line[5:].removeprefix(b" ") for line in raw.splitlines() if line.startswith(b"data:"))
+        try:
+            value = orjson.loads(data) if data else None
+        except orjson.JSONDecodeError:
+            return self._bare(data, raw)
+        return self._event(value, raw) if isinstance(value, dict) else raw
+
+    def _bare(self, data: bytes, raw: bytes) -> bytes:
+        """An event that is no JSON."""
+        return raw
+
+    def _ends(self, raw: bytes) -> bytes:
+        """One of the events that end the answer."""
+        if self.inner:
+            return b""
+        if not self.legs and not self.asks:
+            return raw
+        self.last += raw
+        return b""
+
+    @property
+    @abstractmethod
+    def _called(self) -> bool:
+        """Did the model stop in order to have its calls answered?"""
+
+    @abstractmethod
+    def _event(self, value: Block, raw: bytes) -> bytes: ...
+
+    @abstractmethod
+    def _blocks(self) -> list[Block]:
+        """What was said in this leg, as a request carries it."""
+
+
+def written(name: str, value: Json) -> bytes:
+    return event(name, value)
+
+
+def _events(data: bytes) -> Iterator[bytes]:
+    at = 0
+    for found in _ends.finditer(data):
+        yield data[at : found.end()]
+        at = found.end()
+    if at < len(data):
+        yield data[at:]

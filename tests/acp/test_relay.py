@@ -34,6 +34,7 @@ ODD = (
     b'[{"jsonrpc":"2.0","id":3,"method":"initialize"}]\n',
     b'{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"mcpServers":"none"}}\n',
     b'{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"available_commands_update"}}}\n',
+    b'{"jsonrpc":"2.0","id":4,"method":"session/new","params":{"cwd":"\xed\xa0\x80","mcpServers":[]}}\n',
     b"\xff\xfe\x00\n",
     b"\n",
     b"null\n",
@@ -43,7 +44,7 @@ ODD = (
 
 @requirement("acp.relay")
 def test_lines_pass_byte_for_byte_whatever_they_are() -> None:
-    with editor(*MIRROR) as ours:
+    with editor(*MIRROR, stderr=subprocess.PIPE) as ours:
         for line in ODD:
             ours.write(line)
             assert ours.read() == line
@@ -53,6 +54,8 @@ def test_lines_pass_byte_for_byte_whatever_they_are() -> None:
         assert ours.read() == b"never ends"
         assert ours.read() == b""
         assert ours.process.wait(PATIENCE) == 0
+        assert ours.process.stderr
+        assert ours.process.stderr.read() == b"", "none of it is a fault of anybody's here"
 
 
 @pytest.mark.parametrize("method", ["_long", "session/update", "session/prompt"])

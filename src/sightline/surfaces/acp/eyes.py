@@ -24,6 +24,7 @@ from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
+from sightline.model.fence import sound
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -86,7 +87,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Non
     if not scene.sights:
         return None
     known = Ready(settings.image_capability, settings.trust_peer_capability, refits=True, looks=True)
-    name = agent.name[:_LONGEST_NAME]
+    name = sound(agent.name)[:_LONGEST_NAME]
 
     def meant(profile: Profile) -> Profile:
         return meant_for(profile, known, agent, suspected=where.suspected)

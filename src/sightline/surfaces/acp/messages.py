@@ -27,7 +27,7 @@ def read(line: bytes) -> dict[str, Any] | None:
         document = lift(line, f"sightline-{secrets.token_hex(8)}-")
         return document.tree if document is not None and isinstance(document.tree, dict) else None
     try:
-        message = json.loads(line)
+        message = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None

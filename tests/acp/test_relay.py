@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.acp.editing import BLIND, PATIENCE, SEES, Editor, acting, editor, image, text
 from tests.cli.command import assert_refused, sightline
-from tests.look.answering import saying, settle
+from tests.look.answering import Model, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.server import Exchange, Reply, Server
@@ -194,18 +196,24 @@ def test_what_cannot_be_started_is_refused_in_one_line(tmp_path: Path) -> None:
     assert_refused(sightline("acp", "--", str(broken)), "cannot be started")
 
 
-def slowly(gate: threading.Event, asked: threading.Event) -> Server:
-    """A model that looks only when it may."""
+@contextmanager
+def slow_eye(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """A model on loopback that looks only when it may: the gate, and whether it was asked."""
+    gate, asked = threading.Event(), threading.Event()
+    message = {"role": "assistant", "content": "A door."}
+    said = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
     def answer(exchange: Exchange) -> Reply:
         asked.set()
         gate.wait(PATIENCE)
-        said = {
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": "A door."}, "finish_reason": "stop"}]
-        }
         return Reply(200, (("content-type", "application/json"),), (json.dumps(said).encode(),))
 
-    return Server(answer, lambda: False)
+    with Server(answer, lambda: False) as server:
+        settle(monkeypatch, Model(f"http://127.0.0.1:{server.port}/v1", ()))
+        try:
+            yield gate, asked
+        finally:
+            gate.set()
 
 
 def looking(ours: Editor, session: str, asked: threading.Event, request: int = 1) -> None:
@@ -216,78 +224,62 @@ def looking(ours: Editor, session: str, asked: threading.Event, request: int = 1
 
 @requirement("acp.relay")
 def test_cancel_overtakes_and_ends_a_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, asked = threading.Event(), threading.Event()
-    with slowly(gate, asked) as server, saying() as nobody:
-        nobody.url = f"http://127.0.0.1:{server.port}/v1"
-        settle(monkeypatch, nobody)
-        with editor(*acting(initialize=BLIND)) as ours:
-            session = ours.open(tmp_path)
-            looking(ours, session, asked)
-            ours.send("session/prompt", {"sessionId": session, "prompt": [text("and then?")]}, 2)
-            ours.send("session/cancel", {"sessionId": session})
-            assert ours.answer(1)["result"] == {"stopReason": "cancelled"}
-            assert ours.answer(2)["result"] == {"stopReason": "cancelled"}
-            assert ours.prompt(session, text("hello"))["result"] == {"stopReason": "end_turn"}
-            assert ours.prompts() == [[text("hello")]]
-            assert any('"session/cancel"' in line for line in ours.heard())
-            gate.set()
+    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+        session = ours.open(tmp_path)
+        looking(ours, session, asked)
+        ours.send("session/prompt", {"sessionId": session, "prompt": [text("and then?")]}, 2)
+        ours.send("session/cancel", {"sessionId": session})
+        assert ours.answer(1)["result"] == {"stopReason": "cancelled"}
+        assert ours.answer(2)["result"] == {"stopReason": "cancelled"}
+        assert ours.prompt(session, text("hello"))["result"] == {"stopReason": "end_turn"}
+        assert ours.prompts() == [[text("hello")]]
+        assert any('"session/cancel"' in line for line in ours.heard())
+        gate.set()
 
 
 @requirement("acp.relay")
 def test_a_request_that_is_cancelled_alone_is_answered_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, asked = threading.Event(), threading.Event()
-    with slowly(gate, asked) as server, saying() as nobody:
-        nobody.url = f"http://127.0.0.1:{server.port}/v1"
-        settle(monkeypatch, nobody)
-        with editor(*acting(initialize=BLIND)) as ours:
-            session = ours.open(tmp_path)
-            looking(ours, session, asked)
-            ours.send("$/cancel_request", {"requestId": 1})
-            assert ours.answer(1)["error"]["code"] == -32800
-            assert ours.prompts() == []
-            gate.set()
+    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+        session = ours.open(tmp_path)
+        looking(ours, session, asked)
+        ours.send("$/cancel_request", {"requestId": 1})
+        assert ours.answer(1)["error"]["code"] == -32800
+        assert ours.prompts() == []
+        gate.set()
 
 
 @requirement("acp.relay")
 def test_nothing_waits_behind_the_description_of_another_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, asked = threading.Event(), threading.Event()
-    with slowly(gate, asked) as server, saying() as nobody:
-        nobody.url = f"http://127.0.0.1:{server.port}/v1"
-        settle(monkeypatch, nobody)
-        with editor(*acting(initialize=BLIND)) as ours:
-            first, second = ours.open(tmp_path), ours.session(tmp_path)
-            looking(ours, first, asked)
-            ours.send("session/set_mode", {"sessionId": first, "modeId": "ask"}, 2)
-            assert ours.prompt(second, text("hello"))["result"] == {"stopReason": "end_turn"}
-            assert ours.ask("_any", {"x": 1})["result"] == {"method": "_any"}
-            assert [line for line in ours.heard() if "set_mode" in line] == []
-            gate.set()
-            assert ours.answer(1)["result"] == {"stopReason": "end_turn"}
-            assert ours.answer(2)["result"] == {"method": "session/set_mode"}
-            told = [json.loads(line).get("id") for line in ours.heard()]
-            assert told.index(1) < told.index(2), "within a session, order stays"
-            assert "A door." in ours.prompts()[1][1]["text"]
+    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+        first, second = ours.open(tmp_path), ours.session(tmp_path)
+        looking(ours, first, asked)
+        ours.send("session/set_mode", {"sessionId": first, "modeId": "ask"}, 2)
+        assert ours.prompt(second, text("hello"))["result"] == {"stopReason": "end_turn"}
+        assert ours.ask("_any", {"x": 1})["result"] == {"method": "_any"}
+        assert [line for line in ours.heard() if "set_mode" in line] == []
+        gate.set()
+        assert ours.answer(1)["result"] == {"stopReason": "end_turn"}
+        assert ours.answer(2)["result"] == {"method": "session/set_mode"}
+        told = [json.loads(line).get("id") for line in ours.heard()]
+        assert told.index(1) < told.index(2), "within a session, order stays"
+        assert "A door." in ours.prompts()[1][1]["text"]
 
 
 @requirement("acp.exit")
 def test_what_is_looked_at_when_the_editor_says_no_more_still_reaches_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, asked = threading.Event(), threading.Event()
-    with slowly(gate, asked) as server, saying() as nobody:
-        nobody.url = f"http://127.0.0.1:{server.port}/v1"
-        settle(monkeypatch, nobody)
-        with editor(*acting(initialize=BLIND)) as ours:
-            session = ours.open(tmp_path)
-            looking(ours, session, asked)
-            assert ours.process.stdin
-            ours.process.stdin.close()
-            time.sleep(0.1)
-            gate.set()
-            assert ours.answer(1)["result"] == {"stopReason": "end_turn"}
-            assert ours.process.wait(PATIENCE) == 0
+    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+        session = ours.open(tmp_path)
+        looking(ours, session, asked)
+        assert ours.process.stdin
+        ours.process.stdin.close()
+        time.sleep(0.1)
+        gate.set()
+        assert ours.answer(1)["result"] == {"stopReason": "end_turn"}
+        assert ours.process.wait(PATIENCE) == 0
 
 
 def test_an_agent_that_never_answers_initialize_holds_up_nothing_else() -> None:

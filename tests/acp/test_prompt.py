@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
+from sightline import __version__
 from sightline.model.capability import read_image_capability
 from sightline.surfaces.acp.messages import offered
 from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
@@ -324,6 +326,10 @@ def test_new_sessions_get_our_server_unless_it_is_switched_off(tmp_path: Path, m
     assert server["env"] == [home]
     assert Path(server["command"]).is_absolute()
     assert server["args"][-1] == "mcp"
+    (tmp_path / "sightline.py").write_text("raise SystemExit('a project was run')")
+    started = [server["command"], *server["args"][:-1], "--version"]
+    done = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"sightline {__version__}\n"), done.stderr
     monkeypatch.setenv("SIGHTLINE_ACP_MCP_SERVER", "off")
     with editor(*acting(initialize=SEES)) as ours:
         ours.open(tmp_path)

@@ -18,6 +18,7 @@ EXAMPLE = """  sightline acp -- qwen --acp
   sightline acp -- npx -y @agentclientprotocol/claude-agent-acp"""
 
 _USAGE = 2
+_UNSHADOWED = ("-P", "-m", "sightline")
 _PLACES = ("SIGHTLINE_HOME", "SIGHTLINE_CONFIG")  # agents do not hand on all of their environment
 
 
@@ -51,11 +52,14 @@ def run(args: Namespace) -> int:
 
 
 def _server() -> dict[str, Json] | None:
-    """Ours, as an agent starts it: this very program, and where its user has put settings and record."""
+    """Ours, as an agent starts it: this very program, and where its user has put settings and record.
+
+    It starts in the folder of a project, out of which nothing is to be imported: hence -P.
+    """
     from sightline.settings import load
 
     settings = load()
     if settings.values["acp.mcpServer"] is not True:
         return None
     held: list[Json] = [{"name": name, "value": value} for name in _PLACES if (value := settings.variable([name]))]
-    return {"name": "sightline", "command": sys.executable, "args": ["-m", "sightline", "mcp"], "env": held}
+    return {"name": "sightline", "command": sys.executable, "args": [*_UNSHADOWED, "mcp"], "env": held}

@@ -34,6 +34,7 @@ _CHOICES = ("session/set_model", "session/set_config_option")
 _CANCEL_REQUEST = "$/cancel_request"
 _READ = frozenset({"initialize", _PROMPT, _CANCEL, _CANCEL_REQUEST, *_OPENINGS, *_CHOICES})
 _SIGNS = (b'"image"', b'"blob"', b'"resource_link"', b"/vision-proxy")  # of a prompt that is worth looking at
+_NEWS = (b"available_commands_update", b"config_option_update")
 _LONGEST_UPDATE = 1024 * 1024  # bytes: a longer one brings no list of commands
 _MOST_HELD = 512 * 1024 * 1024  # bytes of prompts that are looked at; then the editor has to wait
 _SOON = 15.0  # seconds in which it is found out what there is for images
@@ -364,30 +365,30 @@ class Relay:
 
     def _updated(self, line: bytes) -> bytes:
         """News of a session: a list of commands gets ours, a change of the model is noted, a refusal is heard."""
-        if b"available_commands_update" in line:
-            from sightline.surfaces.acp import messages
+        listening = any(session.heard is not None for session in [*self._sessions.values()])
+        if not any(sign in line for sign in _NEWS) and not (listening and b"agent_message_chunk" in line):
+            return line
+        from sightline.surfaces.acp import messages
 
-            listed = messages.with_command(line)
-            session = self._session(messages.within(_read(line), "params", "sessionId"), make=True)
-            if session is not None:
-                session.listed = True
-            return listed
-        if b"config_option_update" in line or b"agent_message_chunk" in line:
-            message = _read(line) or {}
-            params = message.get("params")
-            session = self._session(params.get("sessionId")) if isinstance(params, dict) else None
-            update = params.get("update") if isinstance(params, dict) else None
-            if session is not None and isinstance(update, dict):
-                self._noticed(session, update)
-        return line
+        params = messages.within(_read(line), "params")
+        update, name = messages.within(params, "update"), messages.within(params, "sessionId")
+        kind = messages.within(update, "sessionUpdate")
+        session = self._session(name, make=kind == "available_commands_update")
+        if session is not None and isinstance(update, dict):
+            self._noticed(session, kind, update)
+        return messages.with_command(line) if kind == "available_commands_update" else line
 
-    def _noticed(self, session: Session, update: Mapping[str, Any]) -> None:
-        if update.get("sessionUpdate") == "config_option_update":
+    def _noticed(self, session: Session, kind: object, update: Mapping[str, Any]) -> None:
+        if kind == "available_commands_update":
+            session.listed = True
+        elif kind == "config_option_update":
             model, _ = model_of(update)
             if model and model != session.model:
                 session.model, session.suspected = model, False
-        elif session.heard is not None and isinstance(content := update.get("content"), dict):
-            session.heard = (session.heard + str(content.get("text", "")))[: _SHORT + 1]
+        elif kind == "agent_message_chunk" and session.heard is not None:
+            content = update.get("content")
+            words = content.get("text") if isinstance(content, dict) else ""
+            session.heard = (session.heard + str(words or ""))[: _SHORT + 1]
 
     def _turned(self, line: bytes, request: Id, message: Message, asked: Asked) -> tuple[bytes, ...]:
         """A prompt is answered: by a refusal that teaches, or not."""

@@ -83,10 +83,8 @@ def listed(value: object) -> list[Any]:
 
 def model_of(said: Mapping[str, Any]) -> tuple[str, str]:
     """The model of a session, where its agent says which it is, and the option by which another one is chosen."""
+    options = [each for each in listed(said.get("configOptions")) if isinstance(each, dict)]
+    option = next((each for each in options if "model" in (each.get("category"), each.get("id"))), {})
     models = said.get("models")
-    if isinstance(models, dict) and isinstance(current := models.get("currentModelId"), str):
-        return current, ""
-    for option in listed(said.get("configOptions")):
-        if isinstance(option, dict) and "model" in (option.get("category"), option.get("id")):
-            return str(option.get("currentValue") or ""), str(option.get("id") or "")
-    return "", ""
+    current = models.get("currentModelId") if isinstance(models, dict) else None
+    return str(current or option.get("currentValue") or ""), str(option.get("id") or "")

@@ -2,7 +2,8 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop, all.
+BENCHMARK is one of proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop,
+all.
 """
 
 import argparse
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import acp
 import charts
+import everyday
 import legibility
 import loop
 import ocr
@@ -23,13 +25,23 @@ import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
 BENCHMARKS = (
-    *("proxy", "acp", "pixels", "wires", "retention", "seers"),
-    *("legibility", "ocr", "charts", "questions", "loop"),
+    "proxy",
+    "acp",
+    "pixels",
+    "wires",
+    "retention",
+    "seers",
+    "legibility",
+    "ocr",
+    "charts",
+    "questions",
+    "everyday",
+    "loop",
 )
 
 
 def main() -> None:
-    benchmarks = (proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop)
+    benchmarks = (proxy, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -60,6 +72,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             questions.run(file)
         case "acp":
             acp.run(args.rounds, file)
+        case "everyday":
+            everyday.run(file)
         case "pixels":
             pixels.run(args.rounds, file)
         case "wires":

@@ -278,13 +278,16 @@ def test_bad_images_are_told_of_or_corrected_and_nothing_is_lost(
     assert told[2:] == [empty, {"type": "image"}, {"type": "resource"}, {"type": 7, "image": "image"}]
 
 
-@requirement("acp.bad")
+@requirement("acp.bad", "capability.true")
 def test_settings_that_cannot_be_used_leave_the_prompt_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle(monkeypatch, None, SIGHTLINE_MODEL="no-such-provider/eye")
     with editor(*acting(initialize=SEES)) as ours:
-        session = ours.open(tmp_path)
+        said = read_image_capability(ours.ask("initialize", {"protocolVersion": 1}))
+        assert said is not None
+        assert (said.auto_handles_oversized, said.auto_handles_wrong_model) == (False, False), "nor is more promised"
+        session = ours.session(tmp_path)
         assert ours.prompt(session, image(PICTURE))["result"] == {"stopReason": "end_turn"}
         assert ours.prompts()[0][-1] == image(PICTURE)
 

@@ -12,11 +12,12 @@ from sightline.surfaces.acp.capability import Ready
 
 def ready() -> Ready:
     settings = load()
+    usable, looks = (True, True) if _reads(settings) else _somebody(settings)
     return Ready(
         settings.image_capability,
         settings.trust_peer_capability,
-        refits=find_spec("pyvips") is not None,
-        looks=settings.mode != "off" and (_reads(settings) or _somebody(settings)),
+        refits=usable and find_spec("pyvips") is not None,
+        looks=looks and settings.mode != "off",
     )
 
 
@@ -27,12 +28,18 @@ def _reads(settings: Settings) -> bool:
     return meant and weights.installed() and any(weights.find(pair, settings.data) for pair in weights.PAIRS)
 
 
-def _somebody(settings: Settings) -> bool:
-    """Can anybody be asked at all? That is found out by whoever would ask, which is a lot to load."""
+def _somebody(settings: Settings) -> tuple[bool, bool]:
+    """Whether anything can be done with these settings, and whether anybody can be asked to look.
+
+    That is found out by whoever would ask, which is a lot to load.
+    """
     from sightline.look.analyze_seer import lookers
-    from sightline.look.doors import opened
+    from sightline.look.bodies import desk
     from sightline.look.loop import wait
     from sightline.model.refusal import Refusal
 
-    found, _ = wait(lookers(settings, opened(settings.folder, settings.record), ""))
-    return any(not isinstance(each, Refusal) for each in found)
+    at = desk(settings)
+    if isinstance(at, Refusal):
+        return False, False
+    found, _ = wait(lookers(settings, at.record, ""))
+    return True, any(not isinstance(each, Refusal) for each in found)

@@ -283,13 +283,18 @@ def test_settings_that_cannot_be_used_leave_the_prompt_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle(monkeypatch, None, SIGHTLINE_MODEL="no-such-provider/eye")
-    with editor(*acting(initialize=SEES)) as ours:
+    with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
         said = read_image_capability(ours.ask("initialize", {"protocolVersion": 1}))
         assert said is not None
         assert (said.auto_handles_oversized, said.auto_handles_wrong_model) == (False, False), "nor is more promised"
         session = ours.session(tmp_path)
         assert ours.prompt(session, image(PICTURE))["result"] == {"stopReason": "end_turn"}
         assert ours.prompts()[0][-1] == image(PICTURE)
+        ours.leave()
+        assert ours.process.stderr
+        told = ours.process.stderr.read().decode()
+    assert told.startswith("sightline: a prompt with images went on as it came: the vision model 'eye' names no known")
+    assert told.count("\n") == 1
 
 
 @requirement("acp.edits")

@@ -73,13 +73,13 @@ class Looked:
         return any(isinstance(sight.fate, Shown | Refitted) for sight in self.prepared.scene.sights)
 
 
-def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | None:
+def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Refusal | None:
     """The same prompt with every image refitted, described, or as it was; None: it has none that could be read."""
     settings = load()
     found = desk(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     if isinstance(found, Refusal) or document is None:
-        return None
+        return found if isinstance(found, Refusal) else None
     linked = dict(_linked(document.tree, _reach(settings, where)))
     tree = graft(document.tree, [Replace(place, block) for place, block in linked.items()])
     preset, model = _model(where.model, found)
@@ -140,7 +140,7 @@ def typed(line: bytes) -> str | None:
 def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """What a command answers, and the images that came with it; those that it is to describe need no other name."""
     looked = look(line, Agent(images=True), replace(where, model="", suspected=False))
-    done = looked.result() if looked else None
+    done = looked.result() if isinstance(looked, Future) else None
     pasted = done.references if done else ()
     verb = text.split()[1:2]
     if pasted and verb in (["describe"], ["redescribe"]):

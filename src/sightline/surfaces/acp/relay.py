@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sightline.model.refusal import Refusal
 from sightline.surfaces.acp.lines import WHOLE, Head, Held
 from sightline.surfaces.acp.pipes import Outlet
 from sightline.surfaces.acp.sessions import Asked, Id, Later, Session, Work, listed, model_of
@@ -206,8 +207,11 @@ class Relay:
         if b"/vision-proxy" in work.line and (text := eyes.typed(work.line)) is not None:
             self._command(session, work, partial(eyes.command, text, work.line, where, session.images))
             return b""
-        future = eyes.look(work.line, self._known_agent(), where)
-        looked = self._awaited(work, future) if future else None
+        outcome = eyes.look(work.line, self._known_agent(), where)
+        if isinstance(outcome, Refusal):
+            self._say(f"a prompt with images went on as it came: {outcome}")
+            outcome = None
+        looked = self._awaited(work, outcome) if outcome else None
         session.heard = "" if looked and looked.shows else None
         if looked is None:
             return work.line

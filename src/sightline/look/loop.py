@@ -60,6 +60,11 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
         raise asyncio.CancelledError from None
 
 
+def begun(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """What `work` comes to, for callers that go on meanwhile and may cancel it."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
 def at_end(close: Callable[[], Awaitable[None]]) -> None:
     """Something that lives in the loop, and is closed there when the process ends."""
     _closings.append(close)

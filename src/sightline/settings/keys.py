@@ -96,6 +96,8 @@ KEYS: tuple[Key, ...] = (
         "upstream"),
     Key("references", default=True, kind=FLAG,
         meaning="on the proxy a pasted image that is shown has its sha256 beside it, by which it can be asked for"),
+    Key("acp.mcpServer", default=True, kind=FLAG,
+        meaning="sessions behind `sightline acp` get Sightline's own MCP server, unless they have it already"),
     Key("record", "disk", choice("disk", "memory"), "where images and descriptions are remembered"),
     Key("store", "", TEXT, "to come: another place for the rows of the record, as an address"),
     Key("blobs", "", TEXT, "to come: another place for the bytes of the record, as an address"),

@@ -95,12 +95,11 @@ def prompted(play: Play, home: Path, tmp_path: Path) -> Callable[..., Outcome]:
 
     def prompt(agent: Agent, *before: str) -> Outcome:
         auth = ["--auth", agent.auth] if agent.auth else []
-        ours = json.dumps({"acp": {"mcpServer": False}})
         files = {home / name: text for name, text in agent.files.items()}
         return play(
             [sys.executable, str(EDITOR), str(picture), WORDS, *auth, "--", *before, *agent.command(BLIND)],
             provider="seeing",
-            files={**files, home / "sightline" / "vision-proxy.json": ours},
+            files=files,
             environment=dict(agent.environment),
         )
 

@@ -108,8 +108,9 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
             (b"[" * 100_000, -32700),
             (b'"words"', -32600),
             (b"[]", -32600),
-            (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
             (b'{"id": 1}', -32600),
+            (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', -32700),
+            (b'{"jsonrpc": "2.0", "id": true, "method": 7}', -32600),
         ]:
             raw.send(line)
             said = raw.heard()
@@ -125,6 +126,28 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
         raw.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "nobody's"}})
         raw.send({"jsonrpc": "2.0", "method": "notifications/unheard-of"})
         assert raw.ask("ping", "a name")["id"] == "a name"
+        assert raw.left() == b""
+
+
+@requirement("mcp.bad_lines")
+def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
+    """A model's arguments may hold half a letter; its host sends them on, and would wait as long as it lives."""
+    half = (
+        b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"view_image","arguments":{"path":"\\udcff"}}}'
+    )
+    with pipe(folder) as raw:
+        raw.hello()
+        for line, number, code in [
+            (half, 5, -32700),
+            (b'{"jsonrpc": "1.0", "id": 6, "method": "ping"}', 6, -32600),
+            (b'{"jsonrpc": "2.0", "id": "seven", "method": "tools/list", "params": [1]}', "seven", -32600),
+            (b'{"jsonrpc": "2.0", "id": 8, "method": 7}', 8, -32600),
+        ]:
+            raw.send(line)
+            said = raw.heard()
+            assert (said["id"], said["error"]["code"]) == (number, code), line
+            assert ("half a surrogate pair" in said["error"]["message"]) == (line is half)
+        assert raw.ask("ping", 9)["result"] == {}
         assert raw.left() == b""
 
 

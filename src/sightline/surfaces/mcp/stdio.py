@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -16,10 +17,14 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from sightline.model.fence import sound
 from sightline.surfaces.mcp.server import server
 from sightline.surfaces.mcp.terms import Terms
 
 _BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSON (write one message in one line)")
+_BAD_TEXT = types.ErrorData(
+    code=types.PARSE_ERROR, message="a text on this line has half a surrogate pair in it (leave it out)"
+)
 _BAD_MESSAGE = types.ErrorData(
     code=types.INVALID_REQUEST, message="this line is no JSON-RPC message (see https://www.jsonrpc.org/specification)"
 )
@@ -53,7 +58,7 @@ class _Answered:
     async def receive(self) -> SessionMessage | Exception:
         while isinstance(item := await self._read.receive(), Exception):
             if (error := _fault(item)) is not None:
-                answer = types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+                answer = types.JSONRPCError(jsonrpc="2.0", id=_asked(item), error=error)
                 await self._write.send(SessionMessage(answer))
         return item
 
@@ -83,4 +88,31 @@ def _fault(trouble: Exception) -> types.ErrorData | None:
     found = trouble.errors(include_url=False, include_context=False)[0]
     if found["type"] != "json_invalid":
         return _BAD_MESSAGE
-    return _BAD_JSON if str(found["input"]).strip() else None
+    if not str(found["input"]).strip():
+        return None
+    return _BAD_JSON if _loosely(found["input"]) is None else _BAD_TEXT
+
+
+def _asked(trouble: Exception) -> str | int | None:
+    """Which request a line was meant to be, as far as it can be read: whoever made it waits for its answer."""
+    found = trouble.errors(include_url=False, include_context=False) if isinstance(trouble, ValidationError) else []
+    for line in (each["input"] for each in found):
+        message = _loosely(line) if isinstance(line, str) else line
+        if isinstance(message, dict) and "method" in message:
+            return _id(message.get("id"))
+    return None
+
+
+def _id(value: object) -> str | int | None:
+    """As it can be written back."""
+    if isinstance(value, str):
+        return value if sound(value) == value else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _loosely(line: str) -> object:
+    """JSON with texts that are no Unicode, such as a half of a surrogate pair, is some to whoever wrote it."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+from mcp.client import Client
 
+from tests.cli.command import sightline
 from tests.look.eyes import eyes, named
 from tests.mcp.serving import WAYS, Way, at, images, served, texts
 from tests.proxy.raw import Got, exchange, plug
 from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
 
 HTTP = WAYS[2:]
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -73,6 +76,32 @@ async def test_nobody_sees_what_another_credential_has_seen(way: Way, folder: Pa
                 assert "the record holds no image" in texts(no)[0]
                 assert (await two.list_resources()).resources == []
                 assert json.loads(texts(await two.call_tool("list_images", {}))[0])["images"] == []
+
+
+@requirement("mcp.http.anybody")
+@pytest.mark.parametrize("way", HTTP, ids="-".join)
+async def test_whoever_has_no_credential_is_listed_no_image_of_the_user_s(
+    way: Way, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "private.png").write_bytes(paint_quadrants(some_colours(seed=8)))
+    assert sightline("view", "private.png", folder=tmp_path).code == 0
+
+    async def listed(one: Client) -> list[list[str]]:
+        found = json.loads(texts(await one.call_tool("list_images", {}))[0])["images"]
+        resources = (await one.list_resources()).resources
+        said = (await one.get_prompt("list", {})).messages[0].content.model_dump()["text"]
+        return [[each["image"] for each in found], [each.uri for each in resources], said.splitlines()[1:]]
+
+    for flags, least in (((), 0), (("--root", str(folder)), 1)):
+        with served(folder, *flags) as url:
+            async with at(f"{url}/mcp", way) as one:
+                assert (await one.call_tool("view_image", {"path": "shot.png"})).is_error == (not least)
+                found, resources, said = await listed(one)
+                assert (len(found), len(resources)) == (least, least)
+                assert len(said) == 1
+    with served(folder, env={"SIGHTLINE_LIST_IMAGES": "all"}) as url:
+        async with at(f"{url}/mcp", way) as one:
+            assert [len(each) for each in await listed(one)] == [2, 2, 2], "the user says so"
 
 
 @requirement("mcp.http.root")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
@@ -92,10 +93,16 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
 
 
 def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
-    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted."""
+    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted.
+
+    Whoever has none is anybody: what such clients and the user's own tools have seen is theirs who know its sha256, and
+    only what stands under `reach` is listed, unless the user lets all be.
+    """
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
     scope = whole.record.scope_of(credential)
-    return _door(whole, reach, scope, turns=turns(scope))
+    door = _door(whole, reach, scope, turns=turns(scope))
+    is_known = credential or whole.settings.values["listImages"] == "all"
+    return door if is_known else replace(door, here=reach.roots)
 
 
 def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:

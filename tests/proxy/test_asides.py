@@ -187,6 +187,17 @@ def test_the_clients_own_tool_of_that_name_wins_and_so_does_ours_by_way_of_mcp(t
     assert "analyze_image" in got.body.decode(), "the client answers its own calls"
 
 
+@requirement("loop.injected")
+def test_ours_by_way_of_mcp_wins_also_inside_a_namespace(tmp_path: Path) -> None:
+    """As Codex brings the tools of an MCP server."""
+    inner = [{"type": "function", "name": "analyze_image", "parameters": {"type": "object", "properties": {}}}]
+    space = {"type": "namespace", "name": "mcp__sightline", "description": "Sightline", "tools": inner}
+    script = Script("openai_responses", [Leg("One.")])
+    with serving(script) as server, sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env=ON) as proxy:
+        post(proxy, "openai_responses", [user("openai_responses", "Hello.")], tools=[space])
+    assert names("openai_responses", script.asked[0]) == ["mcp__sightline", "view_image"]
+
+
 @EVERY_WAY
 @requirement("loop.eight")
 def test_after_eight_legs_there_is_an_end_and_it_is_not_invented(tmp_path: Path, wire: str, stream: bool) -> None:

@@ -16,6 +16,7 @@ from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Message, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
+from sightline.passes.tools import called
 from sightline.wire import OPENAI_RESPONSES as WIRE
 from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
 from tests.requirements import requirement
@@ -325,10 +326,19 @@ def test_tools_stand_at_the_top_in_items_and_in_namespaces() -> None:
     space: Json = {"type": "namespace", "name": "mcp__shot", "tools": [{"type": "function", "name": "take_shot"}]}
     more: Json = {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "exec"}, space]}
     scene = read(WIRE, body(more, tools=[{"type": "function", "name": "view_image"}, {"type": "web_search"}])).scene
-    assert scene.tools >= {"view_image", "exec", "take_shot"}
+    assert scene.tools >= {"view_image", "exec", "take_shot", "mcp__shot__take_shot"}
     asked: Json = {"type": "function_call", "call_id": "c1", "name": "take_shot", "namespace": "mcp__shot"}
     (sight,) = read(WIRE, body(asked, output("c1", picture()))).scene.sights
     assert sight.call == Call("c1", "take_shot")
+
+
+@pytest.mark.parametrize("space", ["mcp__sightline", "mcp__sightline__", "sightline"])
+def test_tools_of_our_mcp_server_are_known_in_a_namespace(space: str) -> None:
+    inner: list[Json] = [{"type": "function", "name": name} for name in ("analyze_image", "view_image")]
+    scene = read(WIRE, body(tools=[{"type": "namespace", "name": space, "tools": inner}])).scene
+    assert called(scene, "analyze_image") == f"{space.rstrip('_')}__analyze_image"
+    other = read(WIRE, body(tools=[{"type": "namespace", "name": "mcp__other", "tools": inner}])).scene
+    assert called(other, "analyze_image") is None
 
 
 @pytest.mark.parametrize("key", ["previous_response_id", "conversation"])

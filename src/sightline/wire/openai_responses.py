@@ -136,11 +136,16 @@ def _source(part: Block, texts: Texts) -> Source | None:
 
 
 def _tools(offered: Sequence[Json], texts: Texts) -> Iterator[str]:
-    """The names of the tools: at the top, in items that bring more of them, and inside namespaces."""
+    """The names of the tools: at the top, in items that bring more of them, and inside namespaces.
+
+    A call names what is inside a namespace without it; with it, as other wires write it, one knows whose tool it is.
+    """
     for tools in offered:
         for _, tool in entries(tools):
-            for each in (tool, *(inner for _, inner in entries(tool.get("tools")))):
-                yield word_in(each, "name", texts)
+            yield (space := word_in(tool, "name", texts))
+            for _, inner in entries(tool.get("tools")):
+                yield (name := word_in(inner, "name", texts))
+                yield f"{space.rstrip('_')}__{name}"
 
 
 def _recoded(old: Block, mime: str, data: str) -> Block:

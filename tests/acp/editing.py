@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,12 @@ class Editor:
 
 
 @contextmanager
-def editor(*argv: str, env: Mapping[str, str] | None = None, stderr: int | None = None) -> Iterator[Editor]:
+def editor(
+    *argv: str, env: Mapping[str, str] | None = None, stderr: int | None = None, relay: Sequence[str] = RELAY
+) -> Iterator[Editor]:
     """An editor that has started the relay in front of a command."""
     process = subprocess.Popen(
-        [*RELAY, *argv],
+        [*relay, *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,

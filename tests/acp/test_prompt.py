@@ -6,6 +6,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -340,6 +341,19 @@ def test_new_sessions_get_our_server_unless_it_is_switched_off(tmp_path: Path, m
     assert (done.returncode, done.stdout) == (0, f"sightline {__version__}\n"), done.stderr
     monkeypatch.setenv("SIGHTLINE_ACP_MCP_SERVER", "off")
     with editor(*acting(initialize=SEES)) as ours:
+        ours.open(tmp_path)
+        assert json.loads(ours.heard()[1])["params"]["mcpServers"] == []
+
+
+@requirement("acp.server")
+def test_a_server_that_could_not_start_is_not_added(tmp_path: Path) -> None:
+    """The MCP library is an extra."""
+    hides = (
+        "import sys, importlib.util as util; found = util.find_spec;"
+        " util.find_spec = lambda name, *more: None if name == 'mcp' else found(name, *more);"
+        " from sightline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    with editor(*acting(initialize=SEES), relay=(sys.executable, "-c", hides, "acp", "--")) as ours:
         ours.open(tmp_path)
         assert json.loads(ours.heard()[1])["params"]["mcpServers"] == []
 

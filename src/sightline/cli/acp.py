@@ -56,10 +56,12 @@ def _server() -> dict[str, Json] | None:
 
     It starts in the folder of a project, out of which nothing is to be imported: hence -P.
     """
+    from importlib.util import find_spec
+
     from sightline.settings import load
 
     settings = load()
-    if settings.values["acp.mcpServer"] is not True:
-        return None
+    if settings.values["acp.mcpServer"] is not True or find_spec("mcp") is None:
+        return None  # an agent would complain in each session about a server that ends at once
     held: list[Json] = [{"name": name, "value": value} for name in _PLACES if (value := settings.variable([name]))]
     return {"name": "sightline", "command": sys.executable, "args": [*_UNSHADOWED, "mcp"], "env": held}

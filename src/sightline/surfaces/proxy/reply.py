@@ -52,8 +52,12 @@ class Reply:
         if not is_stream(exchange):
             self._hearing = None
         at_once = exchange.ready and ear is None  # of which an ear may leave out all
-        await self._start(exchange.status, backward(exchange.status, exchange.headers), at_once=at_once)
-        await self._pour(exchange, ear if self._hearing else None)
+        ear = ear if self._hearing else None
+        headers = backward(exchange.status, exchange.headers)
+        if ear is not None:  # what it leaves out, and the legs that follow, make another length
+            headers = [header for header in headers if header[0] != b"content-length"]
+        await self._start(exchange.status, headers, at_once=at_once)
+        await self._pour(exchange, ear)
 
     @contextmanager
     def holding(self) -> Iterator[None]:

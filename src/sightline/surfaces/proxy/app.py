@@ -29,7 +29,6 @@ from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.jsontext import Document
-from sightline.wire.loop import LOOPS
 from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
@@ -200,7 +199,7 @@ class Proxy:
             return body, reading, None
         if not names or way.endpoint.counts:
             return body, reading, None
-        return body, reading, Aside(LOOPS[way.api], names, reading, asked, visitor, asked.scene.model)
+        return body, reading, Aside(way.api, names, reading, asked, visitor, asked.scene.model)
 
     async def _answered(
         self, asides: Asides, aside: Aside, request: Request, way: Route, exchange: Exchange, reply: Reply

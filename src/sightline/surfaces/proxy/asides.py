@@ -16,12 +16,13 @@ from sightline.engine import Engine, Reading
 from sightline.model.answered import Answered
 from sightline.model.edit import Edit
 from sightline.model.ports import Record
+from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
 from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
-from sightline.wire.loop.leg import Block, Called, known_by, seen
+from sightline.wire.loop.leg import Block, Called, Sign, known_by, seen
 
 log = logging.getLogger("sightline")
 
@@ -46,7 +47,7 @@ class Tools:
 class Aside:
     """One answer, and what is asked inside of it."""
 
-    loop: Loop
+    wire: WireName
     names: frozenset[str]
     reading: Reading  # of what the client asked, with all that belongs in it
     asked: Reading  # … as the client sent it
@@ -54,6 +55,10 @@ class Aside:
     model: str
     pasts: list[Past] = field(default_factory=list)
     legs: list[tuple[Leg, Sequence[Block]]] = field(default_factory=list)
+
+    @property
+    def loop(self) -> Loop:
+        return LOOPS[self.wire]
 
 
 class Asides:
@@ -71,7 +76,7 @@ class Asides:
             return None, ()
         loop = LOOPS[way.api]
         runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
-        keys = list({sign.key for _, sign in runs})
+        keys = list({_key(way.api, sign) for _, sign in runs})
         found: dict[str, list[Answered]] = {}
         for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
             found.setdefault(each.key, []).append(each)
@@ -80,14 +85,15 @@ class Asides:
         notes: list[str] = []
         for run, sign in runs:
             before = names[run.start] if run.start < len(names) else ""
-            known = [each for each in found.get(sign.key, ()) if each.visible == sign.visible]
+            key = _key(way.api, sign)
+            known = [each for each in found.get(key, ()) if each.visible == sign.visible]
             kept = next((each for each in known if each.before in ("", before)), None)
             more = None
             if kept is not None:
                 pasts = [Past.read(leg) for leg in kept.legs]
-                more = loop.woven(reading.tree, run, pasts, await self._results(visitor.scope, kept))
+                more = loop.woven(reading.tree, run, pasts, await self._results(loop, visitor.scope, kept))
                 edits += more or ()
-            if more is None and sign.key in found and sign.alone:
+            if more is None and key in found and sign.alone:
                 notes.append(_CHANGED)
         return b"".join(reading.texts.splice(edits)) if edits else None, tuple(dict.fromkeys(notes))
 
@@ -104,21 +110,20 @@ class Asides:
         edits = (*reading.added, *loop.offer(reading.tree, offers))
         return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
 
-    async def _results(self, scope: str, kept: Answered) -> Sequence[Block]:
+    async def _results(self, loop: Loop, scope: str, kept: Answered) -> Sequence[Block]:
         """What the calls of its last leg brought, which may still be under way, here or in another process."""
         task = self._running.get((scope, kept.key, kept.visible, kept.before))
         if task is not None:
             return await asyncio.shield(task)
         while kept.results is None and time.time() < kept.made + _PENDING_SECONDS:
             await asyncio.sleep(_AGAIN)
-            kept = self._again(scope, kept)
-        if kept.results is None:
-            asks = [ask for ask, *_ in Past.read(kept.legs[-1]).asks]
-            loop = next(loop for loop in LOOPS.values() if all(isinstance(loop.reads(ask), Called) for ask in asks))
-            calls = [call for ask in asks if isinstance(call := loop.reads(ask), Called)]
-            self._record.settle(scope, kept, [loop.result(call, _INTERRUPTED) for call in calls])
-            kept = self._again(scope, kept)
-        return [result for result in kept.results or () if isinstance(result, dict)]
+            kept = await asyncio.to_thread(self._again, scope, kept)
+        if kept.results is not None:
+            return [result for result in kept.results if isinstance(result, dict)]
+        calls = [loop.reads(ask) for ask, *_ in Past.read(kept.legs[-1]).asks]
+        results = [loop.result(call, _INTERRUPTED) for call in calls if isinstance(call, Called)]
+        await asyncio.to_thread(self._record.settle, scope, kept, results)  # which a record may not be able to
+        return results
 
     def _again(self, scope: str, kept: Answered) -> Answered:
         same = (kept.visible, kept.before)
@@ -143,12 +148,13 @@ class Asides:
         """The last leg: from now on the answer is known again. With `beside` it has calls of ours as well."""
         if not aside.pasts and not beside:
             return
-        pasts = [*aside.pasts, Past.of(leg)]
+        last = Past.of(leg)  # a call that was cut short is answered by nobody: it was never made
+        pasts = [*aside.pasts, last if beside else replace(last, asks=())]
         sign = known_by(pasts)
         names = () if sign.alone else self._engine.names(aside.asked)
         before = names[-1] if names else ""
         legs = [past.as_json() for past in pasts]
-        answered = Answered(sign.key, sign.visible, before, legs, None if beside else (), time.time())
+        answered = Answered(_key(aside.wire, sign), sign.visible, before, legs, None if beside else (), time.time())
         scope = aside.visitor.scope
         if beside:
             key = (scope, answered.key, answered.visible, answered.before)
@@ -183,6 +189,11 @@ class Asides:
         names = self._engine.names(asked)
         opened = max((index for index, message in enumerate(asked.scene.messages) if message.opens), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+def _key(wire: WireName, sign: Sign) -> str:
+    """What one wire has said, no other can write."""
+    return f"{wire} {sign.key}"
 
 
 def without_tools(reading: Reading) -> Reading:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Self
 
 from sightline.store.sqlite import ROWS
+from sightline.surfaces.proxy.asides import MOST_ASKS
+from tests.proxy.four import asked
 from tests.proxy.legs import (
     Call,
     Json,
@@ -31,6 +39,7 @@ from tests.proxy.running import Running, sightline
 from tests.proxy.test_asides import EVERY_WIRE, ON, ask, post
 from tests.requirements import requirement
 from tests.scripted.server import Reply
+from tests.seers.local.pictures import page, saved
 
 SECOND = "call_bbbbbbbbbbbb0002"
 READ = Call("call_cccccccccccc0003", "Read", {"path": "a.py"})
@@ -45,7 +54,11 @@ def whole(answered: Json, status: int = 200) -> Reply:
 
 @contextmanager
 def world(
-    home: Path, wire: str, legs: Sequence[Leg | Reply], env: dict[str, str] | None = None, patience: float = 10.0
+    home: Path,
+    wire: str,
+    legs: Sequence[Leg | Reply | Callable[[Json], Leg]],
+    env: dict[str, str] | None = None,
+    patience: float = 10.0,
 ) -> Iterator[tuple[Script, Running]]:
     script = Script(wire, [*legs])
     where = env if env is not None else ON
@@ -130,3 +143,104 @@ def test_what_one_wire_has_said_is_not_written_into_anothers_words(tmp_path: Pat
             asked = json.dumps(body("openai_chat", items, stream=False)).encode()
             exchange(proxy.url, "/u/y/v1/chat/completions", asked)
         assert chat.items(0) == items
+
+
+@EVERY_WIRE
+@requirement("loop.rate")
+def test_a_leg_with_more_calls_than_can_be_answered_has_a_result_for_each(tmp_path: Path, wire: str) -> None:
+    many = Leg("", tuple(ask(f"call_{number:016x}") for number in range(MOST_ASKS + 12)))
+    with world(tmp_path, wire, [many, FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")])
+    told = json.dumps(script.items(1))
+    assert (told.count("holds no image"), told.count("looks at a time")) == (MOST_ASKS, 12)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [FOUND])
+
+
+class Eye:
+    """A model on this machine that sees, and takes its time for what is asked of a place."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+        self.answers = threading.Event()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                self._says({"data": [{"id": "eye"}]})
+
+            def do_POST(self) -> None:
+                if b"what is at" in self.rfile.read(int(self.headers["content-length"])):
+                    owner.asked.release()
+                    owner.answers.wait(60)
+                self._says(answer("openai_chat", Leg("E42"), "eye"))
+
+            def _says(self, said: Json) -> None:
+                data = json.dumps(said).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    @property
+    def env(self) -> dict[str, str]:
+        where = {"lmstudio": {"baseUrl": f"http://127.0.0.1:{self.server.server_port}/v1"}}
+        return {
+            "SIGHTLINE_MODELS": json.dumps({"m": {"vision": False}, "eye": {"vision": True}}),
+            "SIGHTLINE_UPSTREAMS": json.dumps(where),
+            "SIGHTLINE_PROVIDER": "lmstudio",
+            "SIGHTLINE_MODEL_ID": "eye",
+        }
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.answers.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@requirement("loop.served")
+def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17", "E42"]))
+    usual = min(32, (os.cpu_count() or 1) + 4)  # threads of an event loop, for everything
+    clients = usual // MOST_ASKS + 1
+
+    sha = f"sha256:{hashlib.sha256(picture).hexdigest()}"
+
+    def says(given: Json) -> Leg:
+        told = json.dumps(given["messages"])
+        client = re.search(r"number (\d)", told)
+        if "tool_result" in told or client is None:
+            return LOOKS if "Look once" in told and "tool_result" not in told else FOUND
+        asks = [{"images": [sha], "question": f"{client[1]}: what is at {n}?"} for n in range(MOST_ASKS)]
+        return Leg("", tuple(Call(f"toolu_{n:016x}", "analyze_image", given) for n, given in enumerate(asks)))
+
+    with Eye() as eye, world(tmp_path, wire, [says] * 99, env=eye.env) as (script, proxy):
+        post(proxy, wire, [asked(wire, "See.", picture)])
+        first = [user(wire, "Look once.")]
+        holds = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False))]
+        looking = [
+            threading.Thread(target=post, args=(proxy, wire, [asked(wire, f"I am number {n}.", picture)]))
+            for n in range(clients)
+        ]
+        for each in looking:
+            each.start()
+        try:
+            for _ in range(min(usual, clients * MOST_ASKS)):
+                assert eye.asked.acquire(timeout=30)
+            assert post(proxy, wire, [*holds, user(wire, "And?")]).status == 200
+            assert "analyze_image" in json.dumps(script.items(-1))
+        finally:
+            eye.answers.set()
+            for each in looking:
+                each.join()

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
@@ -31,6 +32,11 @@ _AGAIN = 0.1
 _INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
 _CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
 MOST_LEGS = 8
+MOST_ASKS = 8  # that are answered in a leg
+_LOOKERS = 16  # looks at a time; beside them is room for what every request waits for
+_TOO_MANY = Result(
+    f"Error (too_large): {MOST_ASKS} looks at a time are answered and this is one more; ask again for it.", failed=True
+)
 _LAST = "\n(This was the last look of this answer: answer now with what is known.)"
 
 Calls = Callable[[str, Json, Visitor, str, str], Result]
@@ -66,6 +72,7 @@ class Asides:
         self._engine = engine
         self._record = record
         self._tools = tools
+        self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # What a request becomes.
@@ -169,10 +176,11 @@ class Asides:
         return results
 
     async def _called(self, aside: Aside, leg: Leg, *, last: bool) -> list[Block]:
-        """All calls of a leg, side by side."""
+        """All calls of a leg, side by side; so many that their results fit into the next request."""
         turn = self._turn(aside.asked)
-        work = [asyncio.to_thread(self._one, aside, ask.call, turn) for ask in leg.asks]
-        results = await asyncio.gather(*work)
+        loop = asyncio.get_running_loop()
+        work = [loop.run_in_executor(self._lookers, self._one, aside, ask.call, turn) for ask in leg.asks[:MOST_ASKS]]
+        results = [*await asyncio.gather(*work), *[_TOO_MANY] * (len(leg.asks) - len(work))]
         if last and results:
             results[-1] = replace(results[-1], text=results[-1].text + _LAST)
         return [aside.loop.result(ask.call, result) for ask, result in zip(leg.asks, results, strict=True)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import tempfile
 import threading
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from sightline.engine.local import readers
 from sightline.engine.shelf import Shelf
 from sightline.look.ask_schema import TASK as SCHEMA
+from sightline.look.once import once
 from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
@@ -148,7 +148,7 @@ def _temporary() -> Path | None:
         return None
 
 
-@functools.cache
+@once
 def opened(folder: Path, kind: str) -> Record:
     """Open as long as the process is: one record serves every call and every thread."""
     record = open_record(folder, kind="memory" if kind == "memory" else "disk")
@@ -156,13 +156,13 @@ def opened(folder: Path, kind: str) -> Record:
     return record
 
 
-@functools.cache
+@once
 def _session(folder: Path, kind: str) -> Turns:
     """What this process has asked, for the user of a record."""
     return Turns()
 
 
-@functools.cache
+@once
 def workers() -> Workers:
     """The processes in which this one has its pixels decoded."""
     shared = Workers({**TASKS, **TASK, **SCHEMA})
@@ -170,7 +170,7 @@ def workers() -> Workers:
     return shared
 
 
-@functools.cache
+@once
 def reading() -> Workers:
     """The processes in which the local seer reads for this one."""
     shared = readers()

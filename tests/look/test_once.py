@@ -29,17 +29,21 @@ print(len(met))
 
 
 def at_once(ask: Callable[[], object], threads: int = 12) -> list[object]:
-    barrier, found = threading.Barrier(threads), []
+    barrier, found, often = threading.Barrier(threads), [], sys.getswitchinterval()
 
     def asks() -> None:
         barrier.wait()
         found.append(ask())
 
     running = [threading.Thread(target=asks) for _ in range(threads)]
-    for each in running:
-        each.start()
-    for each in running:
-        each.join()
+    sys.setswitchinterval(1e-6)
+    try:
+        for each in running:
+            each.start()
+        for each in running:
+            each.join()
+    finally:
+        sys.setswitchinterval(often)
     return found
 
 

@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
+import pytest
+
 from sightline.store.sqlite import ROWS
 from sightline.surfaces.proxy.asides import MOST_ASKS
 from tests.proxy.four import asked
@@ -244,3 +246,57 @@ def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
             eye.answers.set()
             for each in looking:
                 each.join()
+
+
+NO = {"error": {"message": "tool_use ids were found without results", "type": "invalid_request_error", "code": 400}}
+
+
+@EVERY_WIRE
+@requirement("loop.refused")
+def test_an_upstream_that_will_not_have_our_calls_is_asked_as_the_client_asks(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [LOOKS, FOUND, whole(NO, 400), Leg("Bye."), whole(NO, 422), whole(NO, 400)]) as (
+        script,
+        proxy,
+    ):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "And?")]
+        got = post(proxy, wire, then)
+        assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Bye.")])
+        assert "analyze_image" in json.dumps(script.items(2))
+        assert script.items(3) == then
+        assert (post(proxy, wire, then).status, len(script.asked)) == (400, 6)
+
+
+@EVERY_WIRE
+@requirement("loop.substituted")
+def test_where_no_tool_may_be_called_no_call_is_put_back(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [LOOKS, FOUND, Leg("A title.")]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "A title?")]
+        post(proxy, wire, then, tools=[])
+    assert script.items(2) == then
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat", "openai_responses"])
+@requirement("loop.injected")
+def test_a_model_that_sees_may_call_what_it_finds_in_its_conversation(tmp_path: Path, wire: str) -> None:
+    env = {"SIGHTLINE_MODELS": json.dumps({"m": {"vision": False}, "sees": {"vision": True}})}
+    again = Leg("Again.", (ask(SECOND),))
+    with world(tmp_path, wire, [LOOKS, FOUND, again, FOUND, FOUND], env=env) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Sure?")]
+        got = post(proxy, wire, then, model="sees")
+        post(proxy, wire, first, model="sees")
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [again, FOUND])
+    assert script.asked[1]["tools"] == script.asked[2]["tools"] == script.asked[3]["tools"]
+    assert "analyze_image" not in json.dumps(script.asked[4]), "where it never called, it is not asked to"
+
+
+@EVERY_WIRE
+@requirement("loop.refused")
+def test_a_tool_that_is_not_wanted_is_offered_once(tmp_path: Path, wire: str) -> None:
+    no = whole({"error": {"message": "Invalid schema for function 'analyze_image'", "code": 400}}, 400)
+    with world(tmp_path, wire, [no, Leg("One."), Leg("Two.")]) as (script, proxy):
+        for _ in range(2):
+            assert post(proxy, wire, [user(wire, "Hi.")]).status == 200
+    assert ["analyze_image" in json.dumps(asked["tools"]) for asked in script.asked] == [True, False, False]

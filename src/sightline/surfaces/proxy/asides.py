@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
+from sightline.engine.shelf import Shelf
 from sightline.model.answered import Answered
 from sightline.model.edit import Edit
 from sightline.model.ports import Record
@@ -24,6 +25,7 @@ from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
 from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
 from sightline.wire.loop.leg import Block, Called, Sign, known_by, seen
+from sightline.wire.shape import value_in
 
 log = logging.getLogger("sightline")
 
@@ -31,6 +33,8 @@ _PENDING_SECONDS = 120.0  # after which a look that nobody finished counts as in
 _AGAIN = 0.1
 _INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
 _CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
+_UNWANTED_SECONDS = 3600.0  # in which an upstream that will not have our tools is not asked again
+_REFUSALS = 256
 MOST_LEGS = 8
 MOST_ASKS = 8  # that are answered in a leg
 _LOOKERS = 16  # looks at a time; beside them is room for what every request waits for
@@ -73,6 +77,7 @@ class Asides:
         self._record = record
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
+        self._refused: Shelf[float] = Shelf(_REFUSALS)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # What a request becomes.
@@ -80,6 +85,8 @@ class Asides:
     async def woven(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[bytes | None, tuple[str, ...]]:
         """The body with our calls and results in their places, None: there are none; and what is to be said of it."""
         if not self._record.answers_in_legs(visitor.scope) or not isinstance(reading.texts, Document):
+            return None, ()
+        if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
             return None, ()
         loop = LOOPS[way.api]
         runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
@@ -104,18 +111,29 @@ class Asides:
                 notes.append(_CHANGED)
         return b"".join(reading.texts.splice(edits)) if edits else None, tuple(dict.fromkeys(notes))
 
-    def offered(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[Reading, frozenset[str]]:
-        """With tools of ours, where they cannot change what is asked."""
+    def offered(
+        self, reading: Reading, way: Route, visitor: Visitor, *, known: bool = False
+    ) -> tuple[Reading, frozenset[str]]:
+        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called."""
         loop, scene = LOOPS[way.api], reading.scene
-        if scene.partial or not loop.is_open(reading.tree):
+        if scene.partial or not loop.is_open(reading.tree) or self._is_unwanted(visitor, scene.model):
             return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
-        offers = [offer for offer in self._tools.offers(sees) if not _has(scene.tools, offer.name)]
+        ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
+        offers = [offer for offer in ours if not _has(scene.tools, offer.name)]
         if not offers:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.added, *loop.offer(reading.tree, offers))
         return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
+
+    def unwanted(self, visitor: Visitor, model: str) -> None:
+        """An upstream will not have our tools."""
+        self._refused.put((visitor.scope, visitor.upstream.name, model), time.monotonic())
+
+    def _is_unwanted(self, visitor: Visitor, model: str) -> bool:
+        refused = self._refused.get((visitor.scope, visitor.upstream.name, model))
+        return refused is not None and time.monotonic() - refused < _UNWANTED_SECONDS
 
     async def _results(self, loop: Loop, scope: str, kept: Answered) -> Sequence[Block]:
         """What the calls of its last leg brought, which may still be under way, here or in another process."""

@@ -21,7 +21,7 @@ from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, witho
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, rejection
+from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, rejection, whole_of
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
@@ -228,9 +228,12 @@ class Proxy:
         def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
             return self._in_time(following(body), reply, stream=_waits(way, aside.reading))
 
+        def read(exchange: Exchange) -> Awaitable[bytes | bytearray | None]:
+            return self._in_time(whole_of(exchange), reply, stream=_waits(way, aside.reading))
+
         streams = aside.reading.scene.stream
         rest = partial(self._dialler.rest, url=way.url)
-        used = await Answering(asides, aside, way.api, reply, streams, ask, rest).run(exchange)
+        used = await Answering(asides, aside, way.api, reply, streams, ask, read, rest).run(exchange)
         if used is not None and (aside.legs or len(used) > 1):
             self._tell(request, way, Receipt(way.upstream.name, aside.model, notes=in_legs(aside, used)))
 

@@ -36,10 +36,11 @@ from tests.proxy.legs import (
     serving,
     user,
 )
-from tests.proxy.raw import exchange
+from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import Running, sightline
-from tests.proxy.test_asides import EVERY_WIRE, ON, ask, post
+from tests.proxy.test_asides import BLIND, EVERY_WAY, EVERY_WIRE, ON, QUESTIONS, STRONG, ask, post
 from tests.requirements import requirement
+from tests.scripted.faults import Hang
 from tests.scripted.server import Reply
 from tests.seers.local.pictures import page, saved
 
@@ -300,3 +301,82 @@ def test_a_tool_that_is_not_wanted_is_offered_once(tmp_path: Path, wire: str) ->
         for _ in range(2):
             assert post(proxy, wire, [user(wire, "Hi.")]).status == 200
     assert ["analyze_image" in json.dumps(asked["tools"]) for asked in script.asked] == [True, False, False]
+
+
+@EVERY_WIRE
+@requirement("loop.one_message")
+def test_a_leg_that_comes_in_one_piece_goes_on_the_stream_that_has_begun(tmp_path: Path, wire: str) -> None:
+    more, last = (whole(answer(wire, leg, leg.text)) for leg in (Leg("Once more.", (ask(SECOND),)), FOUND))
+    with world(tmp_path, wire, [LOOKS, more, last, FOUND]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = heard(wire, post(proxy, wire, first, stream=True).body, stream=True)
+        assert seen(wire, got) == joined(wire, [LOOKS, Leg("Once more."), FOUND])
+        post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
+    assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
+
+
+@EVERY_WAY
+@requirement("loop.fails")
+def test_an_error_under_a_good_status_is_told_and_not_remembered(tmp_path: Path, wire: str, stream: bool) -> None:
+    error = {"error": {"code": 502, "message": "Provider down"}, "user_id": "u"}
+    with world(tmp_path, wire, [LOOKS, whole(error), FOUND]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = post(proxy, wire, first, stream=stream)
+        assert "Provider down" in got.body.decode()
+        if not stream:
+            assert json.loads(got.body) == error
+        then = [*first, *said(wire, Leg(LOOKS.text)), user(wire, "And?")]
+        post(proxy, wire, then)
+    assert script.items(2) == then
+
+
+@EVERY_WIRE
+@requirement("loop.fails")
+def test_a_stream_that_ends_with_an_error_is_not_remembered(tmp_path: Path, wire: str) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "code": 502, "message": "Provider down"}}
+    broken = (*events(wire, Leg("It"), "2")[:-3], b"event: error\ndata: " + json.dumps(error).encode() + b"\n\n")
+    failing = Reply(200, (("content-type", "text/event-stream"),), broken, streamed=True)
+    with world(tmp_path, wire, [LOOKS, failing, FOUND]) as (_, proxy):
+        assert b"Provider down" in post(proxy, wire, [user(wire, "Which code?")], stream=True).body
+    with closing(sqlite3.connect(next(tmp_path.rglob(ROWS)))) as database:
+        assert database.execute("SELECT COUNT(*) FROM legs").fetchone() == (0,)
+
+
+@requirement("loop.served")
+def test_a_client_that_streams_is_kept_alive_while_a_whole_answer_comes(tmp_path: Path) -> None:
+    wire, hang = "anthropic", Hang(after=0)
+    slow = Reply(
+        200, (("content-type", "application/json"),), (json.dumps(answer(wire, FOUND, "1")).encode(),), fault=hang
+    )
+    asked = json.dumps(body(wire, [user(wire, "Hello.")], stream=True)).encode()
+    with world(tmp_path, wire, [slow], patience=0.05) as (_, proxy), plug(proxy.url) as connection:
+        connection.settimeout(20)
+        connection.sendall(head("/u/x/v1/messages", len(asked)) + asked)
+        try:
+            assert b"event: ping" in until(connection, b"event: ping")
+        finally:
+            hang.release()
+        assert b"E42" in until(connection, b"message_stop")
+
+
+@requirement("loop.fails")
+def test_an_answer_too_deep_to_be_written_goes_on_as_it_came(tmp_path: Path) -> None:
+    wire = "anthropic"
+    deep = json.dumps(answer(wire, Leg("Now.", (ask(), READ)), "1")).replace('"a.py"', "[" * 600 + "]" * 600).encode()
+    with world(tmp_path, wire, [Reply(200, (("content-type", "application/json"),), (deep,))]) as (_, proxy):
+        got = post(proxy, wire, [user(wire, "Look and read.")])
+    assert (got.status, got.body) == (200, deep)
+
+
+@requirement("loop.rate")
+def test_what_one_client_asks_is_no_part_of_anothers_turn(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17"]))
+    sha = f"sha256:{hashlib.sha256(picture).hexdigest()}"
+    legs = [Leg("", (Call(STRONG, "analyze_image", {"images": [sha], "question": each}),)) for each in QUESTIONS]
+    env = {**BLIND, "SIGHTLINE_MAX_TOOL_CALLS_PER_TURN": "1"}
+    given = json.dumps(body(wire, [asked(wire, "See.", picture)], stream=False)).encode()
+    with world(tmp_path, wire, [legs[0], FOUND, legs[1], FOUND, legs[2], FOUND], env=env) as (script, proxy):
+        for key in ("A", "B", "A"):
+            exchange(proxy.url, "/u/x/v1/messages", given, headers=[("authorization", f"Bearer {key}")])
+    told = ["as many questions as one turn allows" in json.dumps(script.items(number)) for number in (1, 3, 5)]
+    assert told == [False, False, True]

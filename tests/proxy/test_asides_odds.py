@@ -16,8 +16,10 @@ from typing import Self
 
 import pytest
 
+from sightline.model.edit import Replace
 from sightline.store.sqlite import ROWS
-from sightline.surfaces.proxy.asides import MOST_ASKS
+from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS
+from sightline.wire.loop.choice import no_choice
 from tests.proxy.four import asked
 from tests.proxy.legs import (
     Call,
@@ -380,3 +382,39 @@ def test_what_one_client_asks_is_no_part_of_anothers_turn(tmp_path: Path) -> Non
             exchange(proxy.url, "/u/x/v1/messages", given, headers=[("authorization", f"Bearer {key}")])
     told = ["as many questions as one turn allows" in json.dumps(script.items(number)) for number in (1, 3, 5)]
     assert told == [False, False, True]
+
+
+MANY = [Leg(f"{number} ", (ask(f"call_{number:016x}"),)) for number in range(MOST_LEGS - 1)]
+ONLY_WORDS: dict[str, Json] = {
+    "anthropic": {"tool_choice": {"type": "none"}},
+    "gemini": {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
+}
+
+
+@EVERY_WAY
+@requirement("loop.eight")
+def test_the_last_leg_is_asked_for_in_words_alone(tmp_path: Path, wire: str, stream: bool) -> None:
+    only = ONLY_WORDS.get(wire, {"tool_choice": "none"})
+    with world(tmp_path, wire, [*MANY, FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")], stream=stream)
+    assert seen(wire, heard(wire, got.body, stream=stream)) == joined(wire, [*MANY, FOUND])
+    *legs, last = script.asked
+    assert {key: last.get(key) for key in only} == only
+    assert not any(key in leg for leg in legs for key in only)
+    assert all(leg["tools"] == last["tools"] for leg in legs)
+
+
+@EVERY_WIRE
+@requirement("loop.eight")
+def test_an_upstream_that_knows_no_such_choice_has_it_all(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [*MANY, whole(NO, 400), FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")])
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [*MANY, FOUND])
+    assert not any(key in script.asked[-1] for key in ("tool_choice", "toolConfig"))
+
+
+def test_a_choice_that_was_made_is_made_anew() -> None:
+    config: Json = {"function_calling_config": {"mode": "AUTO"}, "x": 1}
+    made = no_choice("gemini", {"tool_config": config})
+    assert made == Replace(("tool_config",), {"function_calling_config": {"mode": "NONE"}, "x": 1})
+    assert no_choice("openai_chat", {"tool_choice": "auto"}) == Replace(("tool_choice",), "none")

@@ -74,7 +74,7 @@ class Answering:
 
     async def _next(self, asked: Leg) -> Exchange | None:
         """The next leg; None: there is none, and the client has been told."""
-        if len(self.aside.legs) + 1 >= MOST_LEGS:
+        if self.aside.is_last:
             await self.reply.refused(400, _TOO_MANY)
             return None
 

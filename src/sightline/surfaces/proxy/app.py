@@ -29,6 +29,7 @@ from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.jsontext import Document
+from sightline.wire.loop.choice import no_choice
 from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
@@ -223,7 +224,15 @@ class Proxy:
             if reading is None:
                 return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
             reading, _ = asides.offered(reading, way, aside.visitor, known=True)
-            return await self._sent(request, way, Held(data, remade=True, again=True), reading, reply)
+            held = Held(data, remade=True, again=True)
+            if not aside.is_last or not reading.added:
+                return await self._sent(request, way, held, reading, reply)
+            words_only = replace(reading, added=(*reading.added, no_choice(way.api, reading.tree)))
+            found = await self._sent(request, way, held, words_only, reply)
+            if isinstance(found, Refusal) or found.status not in (400, 422):
+                return found
+            self._dialler.rest(found, way.url)  # perhaps it knows no such choice
+            return await self._sent(request, way, held, reading, reply)
 
         def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
             return self._in_time(following(body), reply, stream=_waits(way, aside.reading))

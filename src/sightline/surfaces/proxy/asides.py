@@ -70,6 +70,11 @@ class Aside:
     def loop(self) -> Loop:
         return LOOPS[self.wire]
 
+    @property
+    def is_last(self) -> bool:
+        """Is the next leg the last one that there may be?"""
+        return len(self.legs) + 1 >= MOST_LEGS
+
 
 class Asides:
     def __init__(self, engine: Engine, record: Record, tools: Tools) -> None:

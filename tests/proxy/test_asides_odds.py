@@ -36,6 +36,7 @@ from tests.proxy.legs import (
     said,
     seen,
     serving,
+    tools,
     user,
 )
 from tests.proxy.raw import exchange, head, plug, until
@@ -418,3 +419,44 @@ def test_a_choice_that_was_made_is_made_anew() -> None:
     made = no_choice("gemini", {"tool_config": config})
     assert made == Replace(("tool_config",), {"function_calling_config": {"mode": "NONE"}, "x": 1})
     assert no_choice("openai_chat", {"tool_choice": "auto"}) == Replace(("tool_choice",), "none")
+
+
+@requirement("loop.resumed")
+def test_a_look_that_was_under_way_when_the_process_ended_keeps_nobody_waiting(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17", "E42"]))
+    given = {"images": [f"sha256:{hashlib.sha256(picture).hexdigest()}"], "question": "what is at 1?"}
+    beside = Leg("Now.", (READ, Call(SECOND, "analyze_image", given)))
+    first = [asked(wire, "Look and read.", picture)]
+    with Eye() as eye:
+        with world(tmp_path, wire, [beside], env=eye.env) as (_, proxy):
+            got = heard(wire, post(proxy, wire, first).body, stream=False)
+            assert eye.asked.acquire(timeout=30)
+        with closing(sqlite3.connect(next(tmp_path.rglob(ROWS)))) as database:
+            (kept,) = database.execute("SELECT results FROM legs").fetchone()
+        with world(tmp_path, wire, [FOUND], env=eye.env) as (script, proxy):
+            post(proxy, wire, [*first, *echo(wire, got), *results(wire, [(READ, "print(1)")])])
+    assert "the look was interrupted" in kept
+    assert json.dumps(script.items(0)).count("the look was interrupted") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("mcp__sightline__analyze_image", True),
+        ("mcp_sightline_analyze_image", True),
+        ("mcp__plugin_vision_sightline__analyze_image", True),
+        ("sightline.analyze_image", True),
+        ("my_sightlines_analyze_image", False),
+        ("sightline_reanalyze_image", False),
+        ("mcp__zai__analyze_image", False),
+    ],
+)
+@requirement("loop.injected")
+def test_our_tool_by_way_of_mcp_goes_by_the_same_names_everywhere(tmp_path: Path, name: str, ours: bool) -> None:
+    wire, picture = "openai_chat", saved(page(["E17"]))
+    own = json.loads(json.dumps(tools(wire)).replace('"Read"', f'"{name}"'))
+    with world(tmp_path, wire, [FOUND], env=BLIND) as (script, proxy):
+        post(proxy, wire, [asked(wire, "See.", picture)], tools=own)
+    offered = [each["function"]["name"] for each in script.asked[0]["tools"]]
+    assert offered == ([name] if ours else [name, "analyze_image"])
+    assert f"{name if ours else 'analyze_image'} answers questions" in json.dumps(script.items(0))

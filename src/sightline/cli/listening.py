@@ -90,7 +90,10 @@ async def _listen(
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
         proxy = compose.proxy(whole, said, token=manner.token, reach=manner.reach, watch=watch)
-        await listen(proxy, listening, ready, signals)
+        try:
+            await listen(proxy, listening, ready, signals)
+        finally:
+            await proxy.close()
     finally:
         await whole.close()
 

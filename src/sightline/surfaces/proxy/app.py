@@ -71,6 +71,10 @@ class Proxy:
         self._watch = watch or Watch(record)
         self._asides = None if tools is None else Asides(engine, record, tools)
 
+    async def close(self) -> None:
+        if self._asides is not None:
+            await self._asides.close()
+
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return

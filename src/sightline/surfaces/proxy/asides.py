@@ -21,6 +21,7 @@ from sightline.model.ports import Record
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
+from sightline.passes.tools import called
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
 from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
@@ -29,7 +30,7 @@ from sightline.wire.shape import value_in
 
 log = logging.getLogger("sightline")
 
-_PENDING_SECONDS = 120.0  # after which a look that nobody finished counts as interrupted
+_PENDING_SECONDS = 30.0  # after which a look that nobody finished counts as interrupted
 _AGAIN = 0.1
 _INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
 _CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
@@ -125,7 +126,7 @@ class Asides:
             return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
         ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
-        offers = [offer for offer in ours if not _has(scene.tools, offer.name)]
+        offers = [each for each in ours if each.name not in scene.tools and called(scene, each.name) is None]
         if not offers:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
@@ -186,17 +187,30 @@ class Asides:
         legs = [past.as_json() for past in pasts]
         answered = Answered(_key(aside.wire, sign), sign.visible, before, legs, None if beside else (), time.time())
         scope = aside.visitor.scope
+        keeping = asyncio.ensure_future(asyncio.to_thread(self._record.keep_answered, scope, answered))
         if beside:
             key = (scope, answered.key, answered.visible, answered.before)
-            task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered))
+            task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered, keeping))
             task.add_done_callback(lambda _: self._running.pop(key, None))
-        await asyncio.to_thread(self._record.keep_answered, scope, answered)
+        await asyncio.shield(keeping)
 
-    async def _settled(self, aside: Aside, leg: Leg, answered: Answered) -> Sequence[Block]:
-        results = await self._called(aside, leg, last=False)
-        scope = aside.visitor.scope
-        await asyncio.to_thread(self._record.settle, scope, answered, results)
+    async def _settled(
+        self, aside: Aside, leg: Leg, answered: Answered, keeping: asyncio.Future[None]
+    ) -> Sequence[Block]:
+        results = [aside.loop.result(ask.call, _INTERRUPTED) for ask in leg.asks]
+        try:
+            results = await self._called(aside, leg, last=False)
+        finally:  # also where we end before they do: whoever comes next need not wait for them
+            await keeping
+            await asyncio.to_thread(self._record.settle, aside.visitor.scope, answered, results)
         return results
+
+    async def close(self) -> None:
+        """What is under way is left."""
+        running = [*self._running.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _called(self, aside: Aside, leg: Leg, *, last: bool) -> list[Block]:
         """All calls of a leg, side by side; so many that their results fit into the next request."""
@@ -242,8 +256,3 @@ def in_legs(aside: Aside, used: Sequence[Block]) -> tuple[str, ...]:
         called = f", asked {', '.join(ask.call.name for ask in asks)}" if asks else ""
         lines.append(f"leg {number + 1}: {figures or 'usage unknown'}{called}")
     return tuple(lines)
-
-
-def _has(tools: frozenset[str], name: str) -> bool:
-    """Has the client this tool already: its own, which goes first, or ours by way of MCP?"""
-    return any(each == name or (each.endswith(name) and "sightline" in each) for each in tools)

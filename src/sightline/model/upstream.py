@@ -65,6 +65,11 @@ def joined(base: str, path: str) -> str:
     return base + (path[version.end() :] if version else path)
 
 
+def is_versioned(base: str) -> bool:
+    """Whether an address ends with the version of an API."""
+    return _versioned(base.rstrip("/")) is not None
+
+
 @lru_cache(256)
 def is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):

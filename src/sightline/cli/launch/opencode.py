@@ -16,19 +16,19 @@ _CONTENT = "OPENCODE_CONFIG_CONTENT"
 _SEEING = {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
 _FILES = ("opencode.json", "opencode.jsonc")
 _REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
-# Its own providers, by our names for them, and what follows the address that it is given.
-BUILT_IN: Mapping[str, tuple[str, str]] = {
-    "anthropic": ("anthropic", "/v1"),
-    "deepseek": ("deepseek", "/v1"),
-    "google": ("gemini", "/v1beta"),
-    "groq": ("groq", "/v1"),
-    "mistral": ("mistral", "/v1"),
-    "moonshotai": ("moonshot", "/v1"),
-    "openai": ("openai", "/v1"),
-    "openrouter": ("openrouter", "/v1"),
-    "xai": ("xai", "/v1"),
-    "zai": ("zai", "/v1"),
-    "zai-coding-plan": ("zai-coding", "/v1"),
+# Its own providers, by our names for them.
+BUILT_IN: Mapping[str, str] = {
+    "anthropic": "anthropic",
+    "deepseek": "deepseek",
+    "google": "gemini",
+    "groq": "groq",
+    "mistral": "mistral",
+    "moonshotai": "moonshot",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "xai": "xai",
+    "zai": "zai",
+    "zai-coding-plan": "zai-coding",
 }
 _NPMS: Mapping[str, WireName] = {"anthropic": "anthropic", "google": "gemini"}
 
@@ -37,9 +37,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     given = parsed(place.env.get(_CONTENT) or "{}")
     if given is None:
         return Refusal("invalid_input", f"{_CONTENT} is not JSON", "mend it or unset it")
-    config: dict[str, Any] = {}
-    for each in (*_files(place), _resolved(given, place.folder, place)):
-        config = merged(config, each)
+    config = merged(configured(place), _resolved(given, place.folder, place))
     model = next(options(argv, "-m", "--model"), config.get("model"))
     chosen, _, model_id = model.partition("/") if isinstance(model, str) else ("", "", "")
     named: dict[str, tuple[WireName, str]] = {}
@@ -56,6 +54,14 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "add --upstream NAME, or give it options.baseURL in opencode.json",
         )
     return Launch(tuple(argv), env, {}, named)
+
+
+def configured(place: Place) -> dict[str, Any]:
+    """What its files say."""
+    config: dict[str, Any] = {}
+    for each in _files(place):
+        config = merged(config, each)
+    return config
 
 
 def _files(place: Place) -> Iterator[dict[str, Any]]:
@@ -104,20 +110,24 @@ def _resolved(config: dict[str, Any], folder: Path, place: Place) -> dict[str, A
     return merged(config, {"provider": known}) if known else config
 
 
-def _api(npm: str) -> WireName:
+def _api(name: str, said: Mapping[str, Any]) -> WireName:
+    npm = str(said.get("npm", name))
     return next((api for word, api in _NPMS.items() if word in npm), "openai_chat")
+
+
+def version_of(name: str, said: Mapping[str, Any]) -> str:
+    """What follows the address that a provider is given."""
+    return "/v1beta" if _api(name, said) == "gemini" else "/v1"
 
 
 def _provider(
     name: str, said: Mapping[str, Any], place: Place, named: dict[str, tuple[WireName, str]], model: str
 ) -> dict[str, Any]:
     """What a provider is told: its address here, and that its models see."""
-    known, version = BUILT_IN.get(name, ("", "/v1"))
+    known, version = BUILT_IN.get(name, ""), version_of(name, said)
     claimed = part(said, "options").get("baseURL")
     theirs = address_of(claimed)
-    api = _api(str(said.get("npm", name)))
-    if api == "gemini":
-        version = "/v1beta"
+    api = _api(name, said)
     if place.flagged:
         where = ""
     elif theirs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sightline.cli.launch.started import FILES, Launch, Place, address_of, part, version_for
 from sightline.model.profile import WireName
@@ -43,9 +44,22 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 }
 
 
-def start(argv: Sequence[str], place: Place) -> Launch:
+def providers(place: Place) -> dict[str, Any]:
+    """What the user has laid down for them."""
     home = Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
-    own = part(place.json(home / "models.json"), "providers")
+    return part(place.json(home / "models.json"), "providers")
+
+
+def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
+    """The API of a provider, and what follows the address that it is given."""
+    if provider not in BUILT_IN or "api" in said:
+        return _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
+    version = BUILT_IN[provider][1]
+    return next(each for each in _APIS.values() if each[1] == version)
+
+
+def start(argv: Sequence[str], place: Place) -> Launch:
+    own = providers(place)
     bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in BUILT_IN.items()}
     named: dict[str, tuple[WireName, str]] = {}
     for provider in own:
@@ -55,10 +69,7 @@ def start(argv: Sequence[str], place: Place) -> Launch:
             bases.pop(provider, None)
         if not url:
             continue
-        api, version = _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
-        if provider in BUILT_IN and "api" not in said:
-            version = BUILT_IN[provider][1]
-            api = next((api for api, usual in _APIS.values() if usual == version), api)
+        api, version = kind(provider, said)
         name = f"pi-{provider}" if provider.isascii() and provider.replace("-", "").isalnum() else f"pi-{len(named)}"
         named[name] = (api, url)
         if api != "gemini" and not place.flagged:

@@ -39,7 +39,7 @@ _Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets t
 def start(argv: Sequence[str], place: Place) -> Launch:
     given = place.env.get(_SYSTEM, "")
     system = place.json(given) if given else {}
-    home = Path(place.env.get("QWEN_HOME") or place.home / ".qwen")
+    home = home_of(place)
     user = place.json(home / "settings.json")
     careful = part(user, "security", "folderTrust").get("enabled") is True
     trusted = not careful or place.trusts(home / "trustedFolders.json")
@@ -56,6 +56,10 @@ def start(argv: Sequence[str], place: Place) -> Launch:
     env = {**place.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
     return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, notes)
+
+
+def home_of(place: Place) -> Path:
+    return Path(place.env.get("QWEN_HOME") or place.home / ".qwen")
 
 
 def _list(found: object) -> list[object]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from sightline import __version__
 from sightline.cli.agents import AGENTS
 from sightline.model.profile import Lesson
 from sightline.settings import FILE_NAME
 from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
+from tests.cli.test_serve import serving
 from tests.requirements import requirement
 from tests.scripted.models import SEES
 from tests.scripted.provider import Provider
@@ -111,3 +114,16 @@ def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(
     assert "zai" in keyless
     assert "openai" not in keyless
     assert (text.err, KEY in text.out) == ("", False)
+
+
+@requirement("doctor")
+@pytest.mark.parametrize("token", ["", "t-1234"])
+def test_it_finds_a_proxy_at_another_port_with_or_without_a_token(token: str) -> None:
+    with serving(*(["--token", token] if token else []), **ALONE) as (_, address):
+        at = address.rpartition(":")[2]
+        ended = sightline("doctor", "--port", at, env=ALONE)
+        report = sightline("doctor", "--port", at, "--json", env=ALONE).json
+    assert f"proxy      {address}{' (asks for a token)' if token else ''}\n" in ended.out
+    assert (report["listening"], report["guarded"]) == (address, bool(token))
+    assert f"GOOGLE_GEMINI_BASE_URL={address}/u/gemini" in ended.out
+    assert "start it with: sightline serve" in sightline("doctor", "--port", "9", env=ALONE).out

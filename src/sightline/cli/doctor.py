@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
-from sightline.cli.address import DEFAULT_PORT, url_of
+from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.verb import add_json, answer
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
-_HERE = url_of("127.0.0.1", DEFAULT_PORT)
 
 
 def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--port", type=port, default=DEFAULT_PORT, metavar="P", help="where `sightline serve` listens")
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
-    settings = load()
+    settings, here = load(), url_of("127.0.0.1", args.port)
     report: Report = {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _settings(settings),
         "record": _record(settings),
         "upstreams": _upstreams(settings),
-        **_asked(settings),
-        "agents": _agents(settings),
+        "address": here,
+        **_asked(settings, here),
+        "agents": _agents(settings, here),
     }
     return answer(report, _lines(report), as_json=args.json)
 
@@ -81,7 +82,7 @@ def _upstream(settings: Settings, upstream: Upstream) -> Report:
     }
 
 
-def _asked(settings: Settings) -> Report:
+def _asked(settings: Settings, here: str) -> Report:
     """What can only be found out by asking around on this machine."""
     import asyncio
 
@@ -89,13 +90,13 @@ def _asked(settings: Settings) -> Report:
 
     whole = compose.parts(settings)
     if isinstance(whole, Refusal):
-        return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
-    return asyncio.run(_ask(whole))
+        return {"listening": None, "guarded": False, "seers": [{"refusal": str(whole)}], "providers": {}}
+    return asyncio.run(_ask(whole, here))
 
 
-async def _ask(whole: compose.Parts) -> Report:
+async def _ask(whole: compose.Parts, here: str) -> Report:
     try:
-        health = await whole.dialler.ask("GET", f"{_HERE}/sightline/health", {}, b"", 1.0)
+        health = await whole.dialler.ask("GET", f"{here}/sightline/health", {}, b"", 1.0)
         # As for a blind model whose upstream has no seeing sibling.
         stranger = whole.directory.owners["openai_chat"]
         seers = await whole.seers.of(
@@ -104,9 +105,12 @@ async def _ask(whole: compose.Parts) -> Report:
         providers = await _providers(whole)
     finally:
         await whole.close()
+    # Whoever asks for a token says so, and nothing else: that, too, is an answer of ours.
+    guarded = not isinstance(health, Refusal) and b"asks for a token" in health.body
     listening = not isinstance(health, Refusal) and health.status == 200
     return {
-        "listening": _HERE if listening else None,
+        "listening": here if listening or guarded else None,
+        "guarded": guarded,
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
         "providers": providers,
     }
@@ -131,13 +135,13 @@ async def _providers(whole: compose.Parts) -> Report:
     return {**found, LOCAL: {"wire": None, "key": True, "why": [str(local)] if isinstance(local, Refusal) else []}}
 
 
-def _agents(settings: Settings) -> Report:
+def _agents(settings: Settings, here: str) -> Report:
     path = settings.environment.get("PATH")
     return {
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.at(_HERE).brief,
+            "point": "sightline run -- claude" if name == "claude" else agent.at(here).brief,
         }
         for name, agent in AGENTS.items()
     }
@@ -151,7 +155,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"mode       {settings['mode']}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
-    yield f"proxy      {report['listening'] or f'does not listen on {_HERE}; start it with: sightline serve'}"
+    token = " (asks for a token)" if report["guarded"] else ""
+    absent = f"does not listen on {report['address']}; start it with: sightline serve"
+    yield f"proxy      {report['listening'] or absent}{token}"
     yield "seers      the seeing sibling of the upstream where it has one; else:"
     yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
     if not report["seers"]:

@@ -399,3 +399,31 @@ def test_files_of_an_agent_that_make_no_sense_are_passed_over(name: str) -> None
     for text in nonsense:
         found = launch([name], Place(HOME, HERE, FOLDER, lambda path, text=text: text))  # type: ignore[misc]
         assert isinstance(found, Launch)
+
+
+@given(
+    st.lists(st.one_of(st.text(), st.sampled_from(["-c", "--config", "--", "-c=model_provider=x", "a.b=[", "--oss"])))
+)
+def test_any_arguments_of_codex_are_read(words: list[str]) -> None:
+    found = started("codex", *words)
+    assert isinstance(found, Launch | Refusal)
+    if isinstance(found, Launch):
+        kept = [word for word in words if "model_provider" not in word and "openai_base_url" not in word]
+        assert [word for word in found.argv if word in kept][-1:] == kept[-1:]
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[A-Z_]{1,9}", fullmatch=True), st.from_regex(r"[a-z:/. #]{0,12}", fullmatch=True))
+)
+def test_variables_of_a_file_are_read_quoted_or_not(values: dict[str, str]) -> None:
+    quotes = ("'", '"')
+    text = "".join(
+        f"export {name} = {quotes[n % 2]}{said}{quotes[n % 2]} # x\n" for n, (name, said) in enumerate(values.items())
+    )
+    place = Place(HOME, HERE, FOLDER, lambda path: text)
+    assert place.dotenv(".env") == values
+
+
+@given(st.text())
+def test_any_text_of_a_file_of_variables_is_read(text: str) -> None:
+    assert isinstance(Place(HOME, HERE, FOLDER, lambda path: text).dotenv(".env"), dict)

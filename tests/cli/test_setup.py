@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sightline.cli.agents import AGENTS, Agent
 from sightline.cli.writing import written
+from sightline.model.refusal import Refusal
 from tests.cli.command import Ended, assert_refused, sightline
 from tests.requirements import requirement
 
@@ -408,3 +409,26 @@ def test_what_is_written_holds_all_that_was_there(tree: object) -> None:
     made = written("settings.json", json.dumps(before), AGENTS["claude"].at(HERE).lines)
     assert isinstance(made, str)
     assert json.loads(made) == {**before, "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/anthropic"}}
+
+
+NAMES = st.sampled_from(["model_provider", "model_providers", "sightline", "other", "tui", '"a.b"'])
+LINE = st.one_of(
+    st.builds("{} = {}".format, NAMES, st.sampled_from(['"x"', "1", "[1]", '{name = "y"}', '"""', "[", "]"])),
+    st.builds("[{}]".format, st.one_of(NAMES, st.builds("{}.{}".format, NAMES, NAMES))),
+    st.text(max_size=9),
+)
+
+
+@given(st.lists(LINE, max_size=6).map("\n".join))
+def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
+    lines = AGENTS["codex"].at(HERE).lines
+    made = written("config.toml", text, lines)
+    if isinstance(made, Refusal):
+        return
+    before, after, ours = tomllib.loads(text), tomllib.loads(made), tomllib.loads(lines)
+    assert after["model_provider"] == ours["model_provider"]
+    assert after["model_providers"].pop("sightline") == ours["model_providers"]["sightline"]
+    before.get("model_providers", {}).pop("sightline", None)
+    expected = {"model_providers": {}, **before, "model_provider": "sightline"}
+    assert after == expected
+    assert written("config.toml", made, lines) == made, "a second time changes nothing"

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from sightline.model.refusal import Refusal
-from sightline.seers.local.engine import Engine, open_engine
+from sightline.seers.local.engine import Engine, give_back, open_engine
 from sightline.seers.local.reading import read
 from sightline.seers.local.seen import Line
 from sightline.seers.local.weights import PAIRS, find
@@ -34,6 +34,7 @@ def main() -> None:
     reader = engine(sys.argv[1:])
     for asked in sys.stdin:
         lines = read(np.asarray(Image.open(json.loads(asked)).convert("RGB")), reader)
+        give_back()
         print(json.dumps([[line.text, corners(line)] for line in lines]), flush=True)
 
 

@@ -143,7 +143,9 @@ def nginx(stack: ExitStack, folder: Path, upstream: Upstream) -> Peer:
     return Peer("nginx", version.rpartition("/")[2], *started)
 
 
-def sightline(stack: ExitStack, folder: Path, upstream: Upstream, workers: int = 1) -> Peer:
+def sightline(
+    stack: ExitStack, folder: Path, upstream: Upstream, workers: int = 1, env: dict[str, str] | None = None
+) -> Peer:
     script = Path(sys.executable).parent / "sightline"
     if not script.exists():
         raise SystemExit(f"bench: {script} is missing; run: make setup")
@@ -154,7 +156,7 @@ def sightline(stack: ExitStack, folder: Path, upstream: Upstream, workers: int =
         text=True,
         check=True,
     ).stdout.strip()
-    extra = {"SIGHTLINE_HOME": str(folder / "home"), **upstream.trust}
+    extra = {"SIGHTLINE_HOME": str(folder / "home"), **upstream.trust, **(env or {})}
     started = _start(stack, "sightline", command, folder, extra, _printed(r"listens on http://127\.0\.0\.1:(\d+)"))
     return Peer("sightline", version, *started)
 

@@ -83,6 +83,24 @@ def answers() -> dict[str, tuple[str, str]]:
         "<box>": ("internvl_pixels", each("<ref>{4}</ref><box>[[{0}, {1}, {2}, {3}]]</box>")),
         "<points>": ("molmo2_points", each('<points coords="1 1 {0:03} {1:03}">{4}</points>')),
         "<loc_>": ("florence_loc", each("{4}<loc_{1}><loc_{1}><loc_{3}><loc_{3}>")),
+        "<loc>": ("paligemma_loc", each("<loc{1:04}><loc{1:04}><loc{3:04}><loc{3:04}> {4} ;")),
+        "<det>": ("deepseek_bbox", each("<|ref|>{4}<|/ref|><|det|>[[{1}, {1}, {3}, {3}]]<|/det|>")),
+        "<begin_of_box>": ("glm_normalized_1000", each("The {4} <|begin_of_box|>[[{1}, {1}, {3}, {3}]]<|end_of_box|>")),
+        "<point>": ("molmo_points", each('<point x="{1:.1f}" y="{3:.1f}" alt="{4}">{4}</point>')),
+        "<patch_index>": (
+            "kosmos_patches",
+            each("<phrase>{4}</phrase><object><patch_index_{1:04}><patch_index_{3:04}></object>"),
+        ),
+        "click": ("uitars_pixels", each("click(start_box='({0},{1})')")),
+        "x_min": ("unit_xyxy", json.dumps({"objects": [_sides(box, label) for *box, label in boxes]})),
+    }
+
+
+def _sides(box: list[int], label: str) -> dict[str, object]:
+    """As Moondream writes it, with all the digits that a fraction has."""
+    return {
+        **dict(zip(("x_min", "y_min", "x_max", "y_max"), [side / 1300 for side in box], strict=True)),
+        "label": label,
     }
 
 

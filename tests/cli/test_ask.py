@@ -162,6 +162,16 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert sightline("usage", "--json").json["days"] == []
 
 
+@requirement("ask.usage", "cli.usage")
+def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
+    assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
+    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, free\n")
+    assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
+    assert sightline("usage").out.endswith("2 calls, 1,287 tokens in, 48 out, price unknown\n")
+    no = sightline("usage", "--receipts", "0")
+    assert (no.code, "'0' is no number of requests (give 1 or more)" in no.err) == (2, True)
+
+
 @requirement("ask.usage", "telemetry.failed")
 def test_usage_counts_calls_that_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with saying((400, {"error": {"message": "no"}})) as there:

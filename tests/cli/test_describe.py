@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from sightline.cli.terminal import dollars
 from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
 from tests.engine.parts import picture
 from tests.look.eyes import eyes, named, sent
@@ -156,6 +157,8 @@ def test_with_no_key_and_no_network_it_reads_and_answers(folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert '"GB 294 8371 06"' in ended.out
     assert "by local" in ended.out
+    assert ended.out.endswith("[Vision Proxy] free\n")
+    assert sightline("usage", folder=folder).out.endswith("1 call, 0 tokens in, 0 out, free\n")
     no = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert_refused(no, "vision-proxy model PROVIDER/MODEL")
 
@@ -186,11 +189,34 @@ def test_a_person_learns_which_places_are_doubtful_and_how_many_did_not_fit(fold
         words = ("describe", "shot.png", "--question", "Where?", "--overlay")
         ended = sightline(*words, "doubt.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
         assert "[Vision Proxy] middle at [160, 120, 480, 360] (doubtful)\n" in ended.out
-        assert "[Vision Proxy] 1 place did not fit the image\n" in ended.out
+        assert "[Vision Proxy] 1 place beyond the edges or in other units\n" in ended.out
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         sightline(*words, "sure.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
     doubtful, sure = (Image.open(folder / name).convert("RGB").tobytes() for name in ("doubt.png", "sure.png"))
     assert doubtful != sure, "what is doubtful is drawn as such"
+
+
+@requirement("grounding.flagged")
+def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(folder: Path) -> None:
+    with eyes('{"bbox_2d": [250, 250, 750, 750], "label": "middle"}') as provider:
+        ended = sightline("describe", "shot.png", "other.png", env=named(provider, "qwen3-vl-8b"), folder=folder)
+    assert "[Vision Proxy] 1 place of which it is not said in which image\n" in ended.out
+
+
+@requirement("cli.describe", "FR-3.1")
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (("describe", "shot.png", "--crop", "7:r=top"), "(usage: sightline describe <path-or-hash>"),
+        (("redescribe", "shot.png", "--model", "eye"), "(usage: sightline redescribe <path-or-hash>"),
+        (("vision-proxy", "mode", "of"), "(usage: sightline vision-proxy mode "),
+        (("vision-proxy", "describe"), "(usage: sightline vision-proxy describe "),
+    ],
+)
+def test_what_is_typed_in_a_shell_is_explained_as_it_is_typed_there(
+    folder: Path, words: tuple[str, ...], usage: str
+) -> None:
+    assert_refused(sightline(*words, folder=folder), usage)
 
 
 @requirement("words.any")
@@ -203,3 +229,10 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
             assert (ended.code, ended.err) == (0, "")
             assert "odd-?.png" in ended.out
         assert len(provider.exchanges) == 2
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"), [(0.0, "free"), (0.00004, "less than $0.0001"), (0.0001, "$0.0001"), (12.5, "$12.5000")]
+)
+def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
+    assert dollars(cost) == said

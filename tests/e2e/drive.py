@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from tests.scripted import chat, limits, messages, responses
+from tests.scripted import chat, gemini, limits, messages, responses
 from tests.scripted.provider import Provider, deepseek
 from tests.scripted.replies import body_of
 from tests.scripted.server import Exchange, Reply
@@ -39,7 +40,13 @@ PROVIDERS: dict[str, Callable[..., Provider]] = {
         responses_limits=replace(limits.RESPONSES, edge=200),
     ),
 }
-_FACES = {"/messages": messages, "/chat/completions": chat, "/responses": responses}
+_FACES = {
+    "/messages": messages,
+    "/chat/completions": chat,
+    "/responses": responses,
+    ":generateContent": gemini,
+    ":streamGenerateContent": gemini,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class Turn:
     environment: dict[str, str]
     folder: str
     provider: str  # of PROVIDERS
-    script: list[list[tuple[str, dict[str, str]]]]  # the calls that the model makes before it answers, step by step
+    script: list[list[tuple[str, dict[str, Any]]]]  # the calls that the model makes before it answers, step by step
     files: dict[str, str]  # written before the agent starts; `{url}` in them is the provider's address
     isolated: bool  # whether this process was given a network namespace of its own
 
@@ -100,6 +107,7 @@ def play(turn: Turn) -> Outcome:
         face = next((face for end, face in _FACES.items() if exchange.path.endswith(end)), None)
         if exchange.method == "POST" and face is not None:
             body = body_of(exchange)
+            body = gemini.addressed(exchange, body) if face is gemini else body
             asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
             keys = [*exchange.header("x-api-key"), *exchange.header("authorization")]

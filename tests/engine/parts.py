@@ -24,6 +24,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.worker import Workers
 from sightline.profiles.lookup import Override
+from sightline.seers.prompt import version
 from sightline.sources.file import policy_for
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
@@ -36,6 +37,9 @@ WORKERS = Workers()
 atexit.register(WORKERS.end)
 
 BLIND, SEEING = "blind-1", "seeing-1"
+TOLD = "look"
+PROMPT = version(TOLD)
+"""The name in the record of what these seers are told."""
 
 
 @dataclass
@@ -101,7 +105,7 @@ class Stage:
         self.record = record or open_record(Path("unused"), kind="memory")
         overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
         reach = policy_for(None, Path(tempfile.gettempdir()), (), None)
-        options_ = Options("look", "what?", "v1", overrides=overrides, **{"reach": lambda: reach, **options})
+        options_ = Options(TOLD, "what?", overrides=overrides, **{"reach": lambda: reach, **options})
         self.engine = Engine(self.record, self._of, options_, workers)
 
     async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from sightline.model.entry import Entry
+from sightline.model.facts import Facts, Needs
+from sightline.model.ports import Record
+from sightline.model.rules import Retention, Rules
+from sightline.model.scene import Scene
+from sightline.passes import decide
 from sightline.store import open_record
-from tests.engine.parts import ScriptedSeer, Stage, asking, picture, words
+from tests.engine import test_retain
+from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement
+from tests.store.writer import image_of
 
 
 @requirement("record.before_reference")
@@ -26,4 +41,109 @@ async def test_a_description_whose_image_is_kept_does_not(tmp_path: Path) -> Non
     record = open_record(tmp_path)
     prepared = await Stage(ScriptedSeer(["A red square."]), record=record).prepare(asking(picture()))
     assert "could not be kept" not in words(prepared)[0]
+    record.close()
+
+
+async def test_an_image_that_comes_again_is_judged_and_named_in_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+
+    def counted(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+        rounds.append(len(scene.sights))
+        return decide(scene, facts, rules)
+
+    monkeypatch.setattr("sightline.engine.driver.decide", counted)
+    stage = Stage(references=True)
+    asked = asking(picture(1), picture(2), model=SEEING)
+    first = await stage.prepare(asked)
+    assert len(rounds) > 1
+    rounds.clear()
+    again = await stage.prepare(asked)
+    assert rounds == [2]
+    assert sent(again) == sent(first)
+    assert any("sha256:" in each for each in words(again))
+
+
+DAY = 86400.0
+SCOPE = visitor().scope
+
+
+class Clock:
+    days = 1000.0
+
+    def __call__(self) -> float:
+        return self.days * DAY
+
+
+@dataclass
+class Names:
+    """A conversation whose body names an image: in what is said of it, in the line of a retired one, or beside it."""
+
+    folder: Path
+    way: str
+
+    def stage(self, record: Record) -> Stage:
+        if self.way == "retired":
+            return Stage(record=record, retention=Retention(turns=0))
+        return Stage(ScriptedSeer(["A red square."]), record=record, references=self.way == "beside")
+
+    def body(self, turns: int) -> dict[str, Any]:
+        if self.way == "retired":
+            talk = test_retain.Talk(self.folder)
+            talk.ask()
+            talk.view()
+            for _ in range(turns):
+                talk.answer()
+                talk.ask()
+            return talk.body()
+        said = Talk(SEEING if self.way == "beside" else BLIND).say("what is it?", picture())
+        for number in range(turns):
+            said.answer("red").say(f"and now, {number}?")
+        return said.body
+
+
+@requirement("record.reference_alive")
+@pytest.mark.parametrize("way", ["told", "beside", "retired"])
+@pytest.mark.parametrize("restarted", [True, False])
+async def test_what_is_named_again_and_again_outlives_what_nobody_names(
+    tmp_path: Path, way: str, restarted: bool
+) -> None:
+    clock, names = Clock(), Names(tmp_path, way)
+
+    def opened() -> Record:
+        return open_record(tmp_path / "record", days=30, now=clock)
+
+    record = opened()
+    unnamed = image_of("cat", 1)
+    record.keep_image(SCOPE, unnamed)
+    stage = names.stage(record)
+    for turns in range(1, 5):
+        (digest,) = set(re.findall("sha256:([0-9a-f]{64})", json.dumps(sent(await stage.prepare(names.body(turns))))))
+        record.note(SCOPE, Entry("vision_proxy.skip"))  # anything that a request leaves behind
+        if restarted:
+            record.close()
+            record = opened()
+            stage = names.stage(record)
+        clock.days += 20
+        opened().close()  # another process, which removes what is too old
+    kept = record.image(SCOPE, digest)
+    assert kept is not None
+    assert sha256(kept.data).hexdigest() == digest
+    assert record.image(SCOPE, unnamed.sha256) is None
+    record.close()
+
+
+@requirement("record.reference_alive")
+@pytest.mark.parametrize("way", ["told", "beside", "retired"])
+async def test_what_had_gone_is_there_again_when_it_is_named_again(tmp_path: Path, way: str) -> None:
+    record, names = open_record(tmp_path / "record"), Names(tmp_path, way)
+    stage = names.stage(record)
+    bodies = []
+    for turns in (1, 2):
+        bodies.append(json.dumps(sent(await stage.prepare(names.body(turns)))))
+        (digest,) = set(re.findall("sha256:([0-9a-f]{64})", bodies[-1]))
+        assert record.image(SCOPE, digest) is not None
+        for blob in (tmp_path / "record" / "blobs").rglob(digest):
+            blob.unlink()
+        assert record.image(SCOPE, digest) is None
+    assert bodies[1].startswith(bodies[0][:-2])
     record.close()

@@ -254,7 +254,7 @@ async def test_a_file_is_looked_for_where_it_may_be_read_and_nowhere_else(
         talk.answer()
         stage = Stage(retention=Retention(turns=0), reach=lambda: policy_for(inside, None, (), None))
         assert len(lines(await stage.prepare(talk.ask()))) == seen
-    nowhere = Options("look", "what?", "v1").reach()
+    nowhere = Options("look", "what?").reach()
     assert not there(str(inside / "1.png"), nowhere), "and without a word nowhere"
 
 

@@ -22,6 +22,7 @@ from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from sightline.wire.contents import ACP, MCP
 from tests.engine.parts import (
     BLIND,
+    PROMPT,
     SEEING,
     ScriptedSeer,
     Stage,
@@ -139,7 +140,7 @@ async def test_a_client_that_leaves_does_not_end_the_look_that_another_waits_for
 async def test_a_look_that_takes_too_long_goes_on_and_serves_the_next_request() -> None:
     seer = ScriptedSeer(["late", "again"])
     seer.gate.clear()
-    assert Options("look", "what?", "v1").patience == 45
+    assert Options("look", "what?").patience == 45
     stage = Stage(seer, patience=0.01)
     prepared = await stage.prepare(asking(picture()))
     assert words(prepared) == [
@@ -150,7 +151,7 @@ async def test_a_look_that_takes_too_long_goes_on_and_serves_the_next_request() 
     ]
     seer.gate.set()
     digest = sha256(picture()).hexdigest()
-    await turns(lambda: stage.record.description("somebody", digest, "up/eye", "v1") is not None)
+    await turns(lambda: stage.record.description("somebody", digest, "up/eye", PROMPT) is not None)
     (told,) = words(await stage.prepare(asking(picture())))
     assert "late" in told
     assert len(seer.looks) == 1

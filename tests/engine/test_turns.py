@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from sightline.wire.chain import chain
-from tests.engine.parts import BLIND, ScriptedSeer, Stage, Talk, all_words, encoded, picture, sent, turns
+from tests.engine.parts import BLIND, PROMPT, ScriptedSeer, Stage, Talk, all_words, encoded, picture, sent, turns
 from tests.requirements import requirement
 from tests.wire.bodies import block, body, calling, part, text, tool, user
 
@@ -115,7 +115,7 @@ async def test_a_description_with_context_is_for_its_turn_alone() -> None:
     (second,) = all_words(await stage.prepare(other.body))
     assert "for the build" in first
     assert "for the colour" in second
-    assert stage.record.description("somebody", digest(), "up/eye", "v1") is None, "it is not shared"
+    assert stage.record.description("somebody", digest(), "up/eye", PROMPT) is None, "it is not shared"
     # In its own turn and ever after it stands at its place; brought again by another turn, it is looked at anew.
     one.answer("because").say("and again?", picture())
     assert all_words(await stage.prepare(one.body))[0] == first
@@ -142,7 +142,7 @@ async def test_an_image_of_an_earlier_turn_is_described_without_the_conversation
     talk.model = "blind-1"  # somebody else goes on with it
     await stage.prepare(talk.body)
     assert seer.asked == [("look", "what?")]
-    assert stage.record.description("somebody", digest(), "up/eye", "v1") is not None
+    assert stage.record.description("somebody", digest(), "up/eye", PROMPT) is not None
 
 
 @requirement("tell.holds")

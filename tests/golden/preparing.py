@@ -47,7 +47,6 @@ class Desk:
         options = Options(
             "look",
             "what?",
-            "v1",
             overrides=[Override("*", vision=sees)],
             max_images=0,
             hoist=hoist,

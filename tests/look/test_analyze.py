@@ -19,17 +19,19 @@ import pytest
 import sightline
 from sightline.look import Analysis, Failed, door
 from sightline.look.advice import advised
+from sightline.look.bodies import Prepared
 from sightline.model.asking import Usage
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.settings import load
-from tests.engine.parts import picture
+from tests.engine.parts import Talk, encoded, picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
 from tests.scripted.faults import Fail
 from tests.scripted.provider import Provider
+from tests.wire.bodies import part, text, user
 
 IMAGE = picture(1, (640, 480))
 OTHER = picture(2, (300, 200))
@@ -186,7 +188,7 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
         ({"images": [f"sha256:{'0' * 64}"]}, "holds no image"),
         ({"images": [f"sha256:{'0' * 11}"]}, "11 hex digits"),
         ({"model": "eye-1"}, "VISION_NOT_SUPPORTED"),
-        ({"model": "nobody/eye"}, "there is no provider 'nobody'"),
+        ({"model": "nobody/eye"}, "VISION_NOT_SUPPORTED: 'nobody/eye' names no known provider"),
         ({"model": "deepseek/deepseek-v4-pro"}, "takes no images itself"),
         ({"model": 7}, "not text"),
         ({"reason": 7}, "not text"),
@@ -616,6 +618,34 @@ def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.Mon
     assert door().record.entries("vision_proxy.tool_call")[0].about["reason"] == "?"
 
 
+@requirement("words.any", "law.9")
+@pytest.mark.parametrize("as_bytes", [True, False])
+@pytest.mark.parametrize("context", ["on", "off"])
+def test_half_a_letter_in_a_conversation_is_a_question_mark_to_whoever_looks(
+    monkeypatch: pytest.MonkeyPatch, as_bytes: bool, context: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    talk = Talk().say("first \ud800").answer("hm \udfff").say("why \ud800?")
+    talk.read(("be\ud800fore.png", picture()), ("after.png", picture(1)), words="I \udfff look")
+    body: Any = json.dumps(talk.body).encode() if as_bytes else talk.body
+    with eyes("words") as provider:
+        use(
+            monkeypatch,
+            provider,
+            SIGHTLINE_MODELS=json.dumps({"blind*": {"vision": False}}),
+            SIGHTLINE_SYSTEM_PROMPT="Look \udcff well.",
+            SIGHTLINE_INCLUDE_CONTEXT=context,
+        )
+        found = sightline.prepare(body, wire="anthropic", model="blind-\ud800")
+        assert isinstance(found, Prepared), found
+        told = [sent(provider, index)[0] for index in range(3)]
+        asked = [sent(provider, index)[1] for index in range(3)]
+    assert [line.fate for line in found.receipt.sights] == ["told", "told"]
+    assert told.count("Look ? well.") == 2
+    assert ("Assistant: I ? look" in "".join(asked)) is (context == "on")
+    assert any(words.startswith("Image 1: 320x240 pixels (be") for words in asked)
+    assert caplog.records == []
+
+
 @requirement("tools.fault")
 @pytest.mark.parametrize(
     ("name", "arguments", "begins"),
@@ -665,3 +695,37 @@ def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
     own = replace(upstream, api_key="sk-2")
     assert advised(no, own, settings).remedy == "its key was refused; check the apiKey of openai in the settings"
     assert advised(replace(no, status=500), upstream, settings).remedy == "ask again in a while"
+    assert "refuses the request as it is" in advised(replace(no, status=400), upstream, settings).remedy
+
+
+@requirement("FR-4.2.automatic", "FR-3.2.save", "tell.canonical")
+def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    large = picture(3, (3840, 2160))
+    (tmp_path / "large.png").write_bytes(large)
+
+    def told() -> str:
+        request = [user(part(encoded(large)), text(f"what is it, {len(provider.exchanges)}?"))]
+        done = sightline.prepare(request, wire="openai_chat", model="blind-1")
+        assert isinstance(done, Prepared), done
+        words: str = done.body[0]["content"][0]["text"]
+        return words.partition("\n")[2]
+
+    blind = json.dumps({"blind-1": {"vision": False}})
+    with eyes("The dialog [658, 364, 987, 546].", "The window [0, 0, 658, 364].") as provider:
+        use(monkeypatch, provider, QWEN, SIGHTLINE_MODELS=blind, SIGHTLINE_INCLUDE_CONTEXT="off")
+        first = told()
+        known = sightline.describe("large.png")
+        assert isinstance(known, Analysis)
+        assert known.cached
+        assert known.fence.replace('\n    filename="large.png"', "") == first
+        assert 'sent="1316x728"' in first
+        assert '"box": [1920, 1080, 2880, 1620]' in first
+        saved = sightline.describe("large.png", save=True)
+        assert isinstance(saved, Analysis)
+        assert sent(provider)[0].endswith("for multi-image inputs.")
+        second = told()
+        assert second == saved.fence.replace('\n    filename="large.png"', "")
+        assert '"box": [0, 0, 1920, 1080]' in second
+        assert len(provider.exchanges) == 2

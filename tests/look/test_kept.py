@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.look import Analysis
+from sightline.look import Analysis, door
 from sightline.model.asking import CUT
+from sightline.settings import load
 from tests.engine.parts import picture
 from tests.look.answering import saying, settle
 from tests.look.eyes import eyes, named
@@ -55,3 +57,17 @@ def test_an_answer_that_was_cut_says_so_also_when_it_is_remembered(monkeypatch: 
             assert (said["text"], said["truncated"]) == (f"A red squ\n{CUT}", True)
         assert described()[0] == f"A red squ\n{CUT}"
         assert len(model.asked) == (2 if cache == "on" else 3)
+
+
+@requirement("record.reference_alive")
+def test_an_answer_that_is_known_names_an_image_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("first") as provider:
+        for name, value in named(provider).items():
+            monkeypatch.setenv(name, value)
+        described()
+        folder, sha256 = load().folder, hashlib.sha256(Path("shot.png").read_bytes()).hexdigest()
+        for _ in range(2):
+            (blob,) = folder.rglob(sha256)
+            blob.unlink()
+            assert described() == ("first", True)
+            assert door().record.image(None, sha256) is not None

@@ -104,6 +104,24 @@ def test_the_limit_is_five_seconds() -> None:
     assert Limits().seconds == 5
 
 
+@requirement("bound.seconds")
+async def test_where_waiting_counts_nobody_waits_longer_than_the_limit() -> None:
+    """A worker that is at work until its time is over leaves none for whoever was asked about meanwhile."""
+    with Workers(TASKS, count=1, limits=Limits(seconds=0.5, waiting=True)) as workers:
+        first, second = await asyncio.gather(workers.run("wait_for_ever", b""), workers.run("echo", b""))
+        assert code_of(first) == "too_large"
+        assert second == Refusal(
+            "unavailable", "others were asked about before, and the time was over", "ask again in a while"
+        )
+
+
+def test_where_waiting_counts_the_task_is_told_what_is_left() -> None:
+    with Workers(TASKS, count=1, limits=Limits(seconds=60, waiting=True)) as workers:
+        answer = workers.ask("echo", b"")
+    assert isinstance(answer, Reply)
+    assert 0 < answer.facts["seconds"] < 60
+
+
 @requirement("bound.memory")
 def test_a_task_that_takes_all_memory_costs_a_refusal() -> None:
     with Workers(TASKS, count=1, limits=Limits(seconds=60, memory=200 * 1024 * 1024)) as workers:

@@ -1,5 +1,6 @@
 """The words between a wire's face and a scripted model's mind: what was asked, what is said, and a no."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,10 @@ from tests.scripted.eye import PLAIN, Seen
 
 Json = dict[str, Any]
 
-_FENCE = re.compile(r"<vision_proxy_description\b[^>]*>(.*?)</vision_proxy_description\s*>", re.DOTALL)
+_FENCE = re.compile(
+    r"<vision_proxy_(?P<kind>description|analysis)\b[^>]*>(?P<told>.*?)</vision_proxy_(?P=kind)\s*>", re.DOTALL
+)
+_IMAGE = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +83,18 @@ Mind = Callable[[Asked, Sequence[Seen], Script], Said]
 def speak(asked: Asked, seen: Sequence[Seen], script: Script) -> Said:
     """Play the script's next step if its tools are offered; else say what is seen, and what was told."""
     if asked.steps < len(script) and asked.tools.issuperset(call.name for call in script[asked.steps]):
-        return Said("", tuple(script[asked.steps]))
+        return Said("", tuple(_about(call, asked.words) for call in script[asked.steps]))
     if seen and seen[-1].plain and any(_asks_for_a_line(words) for words in asked.words):
         return Said(" ".join((*seen[-1].plain, seen[-1].code or "?")))
     shown = [f"image {number} of {len(seen)}: {one.words()}" for number, one in enumerate(seen, 1)]
-    told = [f"I was told: {body.strip()}" for words in asked.words for body in _FENCE.findall(words)]
+    told = [f"I was told: {found['told'].strip()}" for words in asked.words for found in _FENCE.finditer(words)]
     return Said("\n".join(shown + told) or "I see no image.")
+
+
+def _about(call: Call, words: Sequence[str]) -> Call:
+    """A call about `{image}` is about the first image that the model was told of by its name."""
+    named = next((found[0] for each in words if (found := _IMAGE.search(each))), "")
+    return Call(call.name, json.loads(json.dumps(dict(call.arguments)).replace("{image}", named)))
 
 
 def _asks_for_a_line(words: str) -> bool:

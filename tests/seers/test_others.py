@@ -16,6 +16,7 @@ from sightline.seers.registry import Registry
 from tests.engine.parts import picture
 from tests.requirements import requirement
 from tests.seers.http import ScriptedHttp
+from tests.seers.test_registry import asked
 
 MISSING = "bedrock is asked through LiteLLM, which is not installed (the user runs: pip install 'sightline[providers]')"
 
@@ -33,7 +34,7 @@ def _without_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @requirement("seer.others")
 def test_without_the_library_it_is_said_what_to_install() -> None:
-    no = registry("bedrock").named("bedrock", "amazon.nova-lite-v1:0")
+    no = asked(registry("bedrock"), "bedrock", "amazon.nova-lite-v1:0")
     assert isinstance(no, Refusal)
     assert (no.code, str(no)) == ("unavailable", MISSING)
 
@@ -42,7 +43,7 @@ def test_without_the_library_it_is_said_what_to_install() -> None:
 @pytest.mark.parametrize("provider", sorted(PROVIDERS))
 def test_nobody_of_them_is_taken_for_this_machine(provider: str) -> None:
     assert not upstream(provider).on_loopback
-    no = registry().named(provider, "eye")
+    no = asked(registry(), provider, "eye")
     assert isinstance(no, Refusal)
     assert (no.code, no.remedy) == ("no_consent", f"the user runs: sightline consent yes {provider}")
 

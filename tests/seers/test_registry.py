@@ -20,7 +20,7 @@ from sightline.seers.chat import ChatSeer
 from sightline.seers.gemini import GeminiSeer
 from sightline.seers.messages import MessagesSeer
 from sightline.seers.ollama import OllamaSeer
-from sightline.seers.registry import Registry
+from sightline.seers.registry import Registry, meant
 from sightline.seers.responses import ResponsesSeer
 from sightline.settings import load
 from sightline.store import open_record
@@ -62,6 +62,12 @@ def known(
     return registry(settings, found, named, record, http)
 
 
+def asked(registry: Registry, provider: str, model: str) -> Seer | Refusal:
+    """As somebody is asked whom a call names."""
+    one = meant(registry.providers, f"{provider}/{model}")
+    return one if isinstance(one, Refusal) else registry.seer(one)
+
+
 def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
     assert isinstance(seer, WireSeer), seer
     return seer.name, seer.url, dict(seer.headers)
@@ -84,7 +90,7 @@ def found(seer: Seer | Refusal) -> tuple[str, str, dict[str, str]]:
 def test_each_provider_is_asked_on_its_own_wire_with_its_own_key(
     tmp_path: Path, provider: str, kind: type[WireSeer], url: str, headers: dict[str, str]
 ) -> None:
-    seer = known(tmp_path, provider).named(provider, "eye")
+    seer = asked(known(tmp_path, provider), provider, "eye")
     assert isinstance(seer, kind)
     assert found(seer) == (f"{provider}/eye", url, headers)
 
@@ -92,7 +98,7 @@ def test_each_provider_is_asked_on_its_own_wire_with_its_own_key(
 @requirement("seer.registry")
 def test_one_that_knows_no_schemas_is_sent_none(tmp_path: Path) -> None:
     providers = known(tmp_path, "deepseek")
-    one, other = providers.named("deepseek", "eye"), providers.named("lmstudio", "eye")
+    one, other = asked(providers, "deepseek", "eye"), asked(providers, "lmstudio", "eye")
     assert isinstance(one, ChatSeer)
     assert isinstance(other, ChatSeer)
     assert (one.shapes, other.shapes) == (False, True)
@@ -100,26 +106,26 @@ def test_one_that_knows_no_schemas_is_sent_none(tmp_path: Path) -> None:
 
 @requirement("seer.consent", "seer.registry")
 def test_without_consent_or_key_it_is_said_what_the_user_can_do(tmp_path: Path) -> None:
-    no = known(tmp_path, "openai").named("anthropic", "eye")
+    no = asked(known(tmp_path, "openai"), "anthropic", "eye")
     assert no == Refusal(
         "no_consent",
         "anthropic/eye may look at it only when the user agrees that images are sent to anthropic",
         "the user runs: sightline consent yes anthropic",
     )
-    no = known(tmp_path, "anthropic", env={}).named("anthropic", "eye")
+    no = asked(known(tmp_path, "anthropic", env={}), "anthropic", "eye")
     assert no == Refusal("unavailable", "there is no key for anthropic/eye", "the user sets ANTHROPIC_API_KEY")
 
 
 @requirement("seer.registry")
 @pytest.mark.parametrize(("provider", "model"), [("", "gpt-5"), ("openai", ""), ("", ""), ("nobody", "gpt-5")])
 def test_a_model_without_a_known_provider_is_refused(tmp_path: Path, provider: str, model: str) -> None:
-    no = known(tmp_path, "openai").named(provider, model)
+    no = asked(known(tmp_path, "openai"), provider, model)
     assert isinstance(no, Refusal)
     assert "openai" in no.remedy
 
 
 def test_sightline_s_own_seer_says_that_it_is_not_there(tmp_path: Path) -> None:
-    no = known(tmp_path).named("local", "anything")
+    no = asked(known(tmp_path), "local", "anything")
     assert isinstance(no, Refusal)
     assert (no.code, no.what) == ("unavailable", "nothing here reads images by itself")
 
@@ -135,10 +141,10 @@ def test_sightline_s_own_seer_says_that_it_is_not_there(tmp_path: Path) -> None:
     ids=["a preset elsewhere", "a known name elsewhere", "a base URL elsewhere"],
 )
 def test_neither_key_nor_consent_goes_to_another_host(tmp_path: Path, held: dict[str, object], provider: str) -> None:
-    no = known(tmp_path, "openai", held=held).named(provider, "eye")
+    no = asked(known(tmp_path, "openai", held=held), provider, "eye")
     assert isinstance(no, Refusal)
     assert no.remedy == "the user runs: sightline consent yes llm.example"
-    no = known(tmp_path, "llm.example", held=held).named(provider, "eye")
+    no = asked(known(tmp_path, "llm.example", held=held), provider, "eye")
     assert isinstance(no, Refusal)
     assert no.what == "there is no key for llm.example/eye"
 
@@ -151,11 +157,11 @@ def test_the_one_of_the_settings_is_asked_as_they_say(tmp_path: Path) -> None:
         "baseUrl": "https://llm.example/v1",
         "apiKey": "sk-own",
     }
-    seer = known(tmp_path, "llm.example", held=held).named("openai", "other")
+    seer = asked(known(tmp_path, "llm.example", held=held), "openai", "other")
     assert found(seer) == (
         "llm.example/other", "https://llm.example/v1/chat/completions", {"authorization": "Bearer sk-own"}
     )  # fmt: skip
-    assert isinstance(known(tmp_path, "anthropic", env={}, held=held).named("anthropic", "eye"), Refusal), (
+    assert isinstance(asked(known(tmp_path, "anthropic", env={}, held=held), "anthropic", "eye"), Refusal), (
         "its key alone"
     )
 
@@ -163,17 +169,17 @@ def test_the_one_of_the_settings_is_asked_as_they_say(tmp_path: Path) -> None:
 @requirement("seer.loopback.cloud")
 @pytest.mark.parametrize("model", ["glm-5.3-flash:cloud", "qwen3-vl:235b-CLOUD"])
 def test_a_model_that_this_machine_passes_on_needs_consent_for_where_it_goes(tmp_path: Path, model: str) -> None:
-    no = known(tmp_path, "ollama").named("ollama", model)
+    no = asked(known(tmp_path, "ollama"), "ollama", model)
     assert isinstance(no, Refusal)
     assert (no.code, no.remedy) == ("no_consent", "the user runs: sightline consent yes ollama-cloud")
-    assert isinstance(known(tmp_path, "ollama-cloud").named("ollama", model), OllamaSeer)
+    assert isinstance(asked(known(tmp_path, "ollama-cloud"), "ollama", model), OllamaSeer)
 
 
 @requirement("seer.registry")
 def test_consent_is_asked_for_where_the_wire_really_leads(tmp_path: Path) -> None:
     bases = {"openai_chat": "https://api.openai.com/v1", "openai_responses": "https://elsewhere.example/v1"}
     held = {"upstreams": {"two": {"baseUrl": bases, "preset": "openai", "apiKey": "sk-own"}}}
-    no = known(tmp_path, "openai", held=held).named("two", "eye")
+    no = asked(known(tmp_path, "openai", held=held), "two", "eye")
     assert isinstance(no, Refusal)
     assert no.remedy == "the user runs: sightline consent yes elsewhere.example"
 
@@ -182,7 +188,7 @@ def test_consent_is_asked_for_where_the_wire_really_leads(tmp_path: Path) -> Non
 def test_a_provider_is_asked_on_no_wire_that_its_address_is_not_for(tmp_path: Path) -> None:
     bases = {"openai_chat": "https://api.openai.com/v1"}
     held = {"upstreams": {"mine": {"baseUrl": bases, "preset": "openai"}}}
-    assert isinstance(known(tmp_path, "openai", held=held).named("mine", "eye"), ChatSeer)
+    assert isinstance(asked(known(tmp_path, "openai", held=held), "mine", "eye"), ChatSeer)
 
 
 @requirement("seer.loopback.cloud")
@@ -193,7 +199,7 @@ async def test_a_name_of_one_s_own_for_a_model_elsewhere_sends_no_image_there_wi
     tmp_path: Path, shown: dict[str, str]
 ) -> None:
     http = ScriptedHttp(by_url=lambda asked: reply(body={"capabilities": ["vision"], **shown}))
-    seer = known(tmp_path, http=http).named("ollama", "mine")
+    seer = asked(known(tmp_path, http=http), "ollama", "mine")
     assert isinstance(seer, OllamaSeer)
     assert await seer.ask(LOOK) == Refusal(
         "no_consent",
@@ -213,17 +219,17 @@ async def test_a_model_that_runs_here_is_asked_about_that_once_and_one_that_does
     http = ScriptedHttp(by_url=lambda asked: answers[asked.url.rpartition("/")[2]])
     providers = known(tmp_path, http=http)
     for _ in range(2):
-        seer = providers.named("ollama", "mine")
+        seer = asked(providers, "ollama", "mine")
         assert isinstance(seer, OllamaSeer)
         assert isinstance(await seer.ask(LOOK), Answer)
     assert [asked.url.rpartition("/")[2] for asked in http.asked] == ["show", "chat", "chat"]
     answers["show"] = reply(404, {"error": "model not found"})
-    other = providers.named("ollama", "other")
+    other = asked(providers, "ollama", "other")
     assert isinstance(other, OllamaSeer)
     assert await other.ask(LOOK) == Refusal(
         "unavailable", "ollama/other could not be reached, or does not say where it runs", AGAIN
     )
-    agreed = known(tmp_path, "ollama-cloud", http=http).named("ollama", "other")
+    agreed = asked(known(tmp_path, "ollama-cloud", http=http), "ollama", "other")
     assert isinstance(agreed, OllamaSeer)
     assert isinstance(await agreed.ask(LOOK), Answer), "wherever it runs, the user has agreed"
     assert [asked.url.rpartition("/")[2] for asked in http.asked][3:] == ["show", "chat"]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sightline.model.facts import Description
+from sightline.model.geometry import Size
 from sightline.model.perception import Perception, perception_id
 from sightline.model.ports import Record
 from sightline.model.profile import Limits
@@ -62,6 +64,7 @@ def test_a_record_of_the_first_version_takes_the_later_steps_and_keeps_what_it_h
         row = (model, blind, limits, "it said so", 1e12)
         database.execute("INSERT INTO lessons VALUES ('', 'zai', ?, ?, ?, ?, ?)", row)
     database.execute("INSERT INTO consents VALUES ('', 'openai', 1, 0)")
+    database.execute("INSERT INTO descriptions VALUES ('scope', 'a', 'up/eye', 'v1', 20, 10, 'a cat', 5, 1e12)")
     database.execute("PRAGMA user_version = 1")
     database.commit()
     database.close()
@@ -69,6 +72,7 @@ def test_a_record_of_the_first_version_takes_the_later_steps_and_keeps_what_it_h
     record.keep_perception("scope", VIEW)
     assert record.perception("scope", VIEW.id) == VIEW
     assert record.consents() == {"openai": True}
+    assert record.description("scope", "a", "up/eye", "v1") == Description("a", Size(20, 10), "a cat", "up/eye")
     assert {model: (lesson.blind, lesson.limits) for _, model, lesson in record.lessons()} == {
         "a": (None, Limits(edge=2000)),
         "b": (True, Limits()),

@@ -60,9 +60,19 @@ def test_what_was_never_kept_is_not_there(record: Record) -> None:
     assert record.consents() == {}
 
 
-def test_a_description_comes_back_as_remembered(record: Record) -> None:
-    record.keep_description("scope", WORDS, "v1")
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
+@requirement("record.reference_alive")
+def test_it_says_which_of_many_images_it_holds_for_whom(record: Record) -> None:
+    record.keep_image("scope", IMAGE)
+    others = [f"{number:064x}" for number in range(40_000)]
+    assert record.holds("scope", [*others, IMAGE.sha256]) == {IMAGE.sha256}
+    assert record.holds("other", [IMAGE.sha256]) == record.holds("scope", []) == set()
+
+
+@pytest.mark.parametrize("sent", [None, Size(1316, 728)])
+def test_a_description_comes_back_as_remembered(record: Record, sent: Size | None) -> None:
+    for words in (WORDS, replace(WORDS, form="qwen_pixels", sent=sent)):
+        record.keep_description("scope", words, "v1")
+        assert record.description("scope", words.sha256, words.seer, "v1") == words
 
 
 @requirement("record.key")

@@ -13,6 +13,7 @@ from sightline.model.facts import Description, Joint, Member
 from sightline.model.geometry import Size
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.model.telling import Said, Telling, read, written
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
@@ -41,11 +42,14 @@ def told(record: Record, turn: str = "t1", scope: str = "one") -> Said | None:
 
 words = st.text(max_size=20)
 sizes = st.builds(Size, st.integers(1, 9999), st.integers(1, 9999))
-members = st.lists(st.builds(Member, words, sizes, words), min_size=2, max_size=4).map(tuple)
+maybe = st.none() | sizes
+pointed = st.sampled_from([("none", ""), ("qwen_pixels", ""), ("molmo_points", "<boxes>")])
+members = st.lists(st.builds(Member, words, sizes, words, maybe), min_size=2, max_size=4).map(tuple)
 said = st.one_of(
-    st.builds(Description, words, sizes, words, words),
+    st.builds(Description, words, sizes, words, words, st.just("none"), maybe),
+    st.builds(Description, words, sizes, words, words, st.just("molmo_points"), maybe, words),
     st.builds(Refusal, st.just("unavailable"), words, words),
-    st.builds(Joint, members, words, words),
+    st.builds(lambda way, *it: Joint(*it, *way), pointed, members, words, words),
 )
 
 
@@ -53,6 +57,11 @@ said = st.one_of(
 def test_what_is_written_is_read_as_it_was_said(what: Description | Joint | Refusal) -> None:
     images = ("a", "b") if isinstance(what, Joint) else ("a",)
     assert read(Telling("t", images, written(what))) == what
+
+
+def test_what_was_written_before_words_had_coordinates_is_read() -> None:
+    row: dict[str, Json] = {"sha256": CAT, "width": 20, "height": 10, "filename": ""}
+    assert read(Telling("t", (CAT,), {"text": "a cat", "seer": "up/eye", "images": [row]})) == description()
 
 
 @requirement("tell.holds")

@@ -34,6 +34,7 @@ class Agent:
     lines: str = ""  # … and what goes in there; without a file, the command that does it
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
+    mcp: str = ""  # how it gets the tools over MCP; empty: it takes none
     usual: Aim = Aim("NAME", version="/v1", key="KEY")  # whom the lines speak of where nobody names another
     model: str = ""  # likewise; empty: they speak of none
 
@@ -90,6 +91,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "claude",
             "Claude Code",
+            mcp="claude mcp add --scope user sightline -- sightline mcp",
             point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
             once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
             file="~/.claude/settings.json",
@@ -103,6 +105,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "codex",
             "Codex",
+            mcp="codex mcp add sightline -- sightline mcp",
             point="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
             '{name="Sightline",base_url="$B",wire_api="responses",$A}\'',
@@ -121,6 +124,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "qwen",
             "Qwen Code",
+            mcp="qwen mcp add -s user sightline sightline mcp",
             once="OPENAI_BASE_URL=$B qwen --auth-type openai",
             file="~/.qwen/settings.json",
             moved=("QWEN_HOME", "settings.json"),
@@ -148,6 +152,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "opencode",
             "opencode",
+            mcp="opencode mcp add sightline -- sightline mcp",
             point='"baseURL": "$P/u/NAME/v1" of the provider in opencode.json',
             once="OPENCODE_CONFIG_CONTENT='"
             '{"provider":{"$N":{"options":{"baseURL":"$B"},"models":{"$M":'
@@ -165,6 +170,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "gemini",
             "Gemini CLI",
+            mcp="gemini mcp add -s user sightline sightline mcp",
             point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             once="GOOGLE_GEMINI_BASE_URL=$B gemini",
             file="~/.gemini/.env",
@@ -177,6 +183,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "cline",
             "Cline CLI",
+            mcp="cline mcp add --yes sightline -- sightline mcp",
             point="cline auth -p openai -k KEY -m $M -b $B",
             once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $B; cline --data-dir DIR PROMPT",
             lines="cline auth -p openai -k KEY -m $M -b $B",
@@ -187,6 +194,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "copilot",
             "Copilot CLI",
+            mcp="copilot mcp add sightline -- sightline mcp",
             point="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot, with a key of your own",
             once="COPILOT_PROVIDER_BASE_URL=$B COPILOT_PROVIDER_TYPE=openai"
             " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=$M copilot",

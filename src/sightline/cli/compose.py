@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import cast
 
 from sightline.chat import answered
-from sightline.look.doors import Behalf, Door, workers
+from sightline.look.analyze_result import Failed
+from sightline.look.ask_envelope import Unanswered
+from sightline.look.doors import Behalf, Door, Turns, workers
+from sightline.look.offered import call, tools
+from sightline.look.results import Refused
 from sightline.look.upstreams import directory, receiver
 from sightline.look.whole import Parts, local_servers, named_seer, parts, profile, proxies
 from sightline.model.receipt import Receipt
+from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
+from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.terms import Terms
 from sightline.surfaces.proxy.app import Proxy
+from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
+from sightline.surfaces.proxy.headers import CREDENTIALS
+from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.loop import Offer, Result
 
 __all__ = [
     "NOWHERE",
     "Parts",
     "directory",
     "local_servers",
+    "mcp",
     "named_seer",
     "parts",
     "profile",
@@ -34,6 +47,8 @@ __all__ = [
 ]
 
 NOWHERE = Policy(roots=())
+MCP = "/mcp"
+_CALLERS = 1024  # credentials whose calls over MCP are counted
 
 
 def under(settings: Settings, root: Path) -> Policy:
@@ -57,20 +72,81 @@ def proxy(
     token: str = "",
     reach: Policy = NOWHERE,
     watch: Watch | None = None,
+    metrics: Metrics | None = None,
+    mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    return Proxy(whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch)
+    mounts = {} if mcp is None else {MCP: mcp, f"{MCP}/": mcp}
+    tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
+    rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
+    return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts)
+
+
+def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
+    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who cannot agree for the user.
+
+    `alone`: no other process answers at the same address.
+    """
+    turns = lru_cache(_CALLERS)(lambda scope: Turns())
+    return Mount(Terms(partial(_served, whole, reach, turns), consents=not token), stateless=not alone)
+
+
+def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
+    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted."""
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
+    scope = whole.record.scope_of(credential)
+    return _door(whole, reach, scope, turns=turns(scope))
+
+
+def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:
+    """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
+    wanted = whole.settings.values["tool"]
+    listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
+    blind, seeing = (
+        [_offer(listed[name]) for name in names if name in listed and wanted != "off"]
+        for names in (("analyze_image",), ("analyze_image", "view_image"))
+    )
+    return lambda sees: blind if not sees else seeing if wanted == "on" else []
+
+
+def _offer(tool: dict[str, Json]) -> Offer:
+    return Offer(str(tool["name"]), str(tool["description"]), cast("dict[str, Json]", tool["parameters"]))
+
+
+def _called(
+    whole: Parts, reach: Policy, turns: Turns, name: str, arguments: Json, visitor: Visitor, model: str, turn: str
+) -> Result:
+    """A model's call, on behalf of its client: what that may see, and no file beyond `reach`."""
+    known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
+    outcome = call(_door(whole, reach, visitor.scope, Behalf(visitor, known), turn, turns), name, arguments)
+    blocks = [each for each in outcome.content() if isinstance(each, dict)]
+    text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
+    images = tuple((str(each["mimeType"]), str(each["data"])) for each in blocks if "data" in each)
+    return Result(text, images, failed=isinstance(outcome, Failed | Refused | Unanswered))
+
+
+def _door(
+    whole: Parts,
+    reach: Policy,
+    scope: str,
+    behalf: Behalf | None = None,
+    turn: str | None = None,
+    turns: Turns | None = None,
+) -> Door:
+    return Door(
+        whole.record,
+        scope,
+        reach,
+        workers(),
+        toolset=whole.settings.toolset,
+        settings=whole.settings,
+        behalf=behalf,
+        turn=turn,
+        turns=turns or Turns(),
+    )
 
 
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
     """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
     known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    door = Door(
-        whole.record,
-        visitor.scope,
-        reach,
-        workers(),
-        settings=whole.settings,
-        behalf=Behalf(visitor, known),
-    )
-    return answered(text, door, images)
+    return answered(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)

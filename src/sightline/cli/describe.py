@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.terminal import agreed, figures, progress, tell
-from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.cli.verb import add_json, in_shell, refused, say, show, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import load
@@ -24,6 +25,7 @@ EXAMPLE = """  sightline describe shot.png
   sightline describe before.png after.png --question "What has changed?" --model ollama/qwen3-vl --json"""
 
 _BOXES = 20  # as many as somebody reads
+_NOWHERE, _MISFIT = "of which it is not said in which image", "beyond the edges or in other units"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -56,7 +58,7 @@ def run(args: Namespace) -> int:
     flags = [*question, *model, *(f"--crop={crop}" for crop in args.crop), *(["--save"] if args.save else [])]
     command = parse_words(["describe", *flags, "--", *args.refs])
     if isinstance(command, Refusal):
-        return refused(command, as_json=args.json)
+        return refused(in_shell(command, "sightline"), as_json=args.json)
     return described(command, as_json=args.json, overlay=args.overlay)  # type: ignore[arg-type] # its verb says so
 
 
@@ -107,9 +109,16 @@ def _printed(found: Analysis, *, as_json: bool) -> None:
         tell(f"{box.label or 'something'} at {[*_corners(box.at or ())]}{doubt}")
     if len(boxes) > _BOXES:
         tell(f"and {len(boxes) - _BOXES} more boxes; --json has them all")
-    if lost := len(found.boxes) - len(boxes):
-        tell(f"{lost} place{'s'[: lost > 1]} did not fit the image{'s'[: len(found.images) > 1]}")
+    for lost, why in _lost(found):
+        tell(f"{lost} place{'s'[: lost > 1]} {why}")
     tell(figures(found.usage, found.cost_usd, cached=found.cached))
+
+
+def _lost(found: Analysis) -> list[tuple[int, str]]:
+    """How many of the places in an answer are nowhere to be found, and why."""
+    flags = Counter(each.flag for each in found.boxes if each.at is None)
+    nowhere = flags.pop("no_image", 0)
+    return [(count, why) for count, why in ((nowhere, _NOWHERE), (flags.total(), _MISFIT)) if count]
 
 
 def _doubtful(box: Placed) -> bool:

@@ -7,6 +7,7 @@ import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from datetime import datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
@@ -28,8 +29,11 @@ Report = dict[str, Any]
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=port, default=DEFAULT_PORT, metavar="P", help="where `sightline serve` listens")
     add_json(parser)
+    parser.add_argument(
+        "--port", type=port, default=DEFAULT_PORT, metavar="P",
+        help=f"where a proxy is looked for, with the token in SIGHTLINE_TOKEN; default: {DEFAULT_PORT}",
+    )  # fmt: skip
 
 
 def run(args: Namespace) -> int:
@@ -40,16 +44,17 @@ def run(args: Namespace) -> int:
         "settings": _settings(settings),
         "record": _record(settings),
         "upstreams": _upstreams(settings),
-        "address": here,
         **_asked(settings, here),
+        "mcp": find_spec("mcp") is not None,
         "agents": _agents(settings, here),
     }
-    return answer(report, _lines(report), as_json=args.json)
+    return answer(report, _lines(report, here), as_json=args.json)
 
 
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
-    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": [*settings.warnings]}
+    warnings = [*settings.warnings, *settings.advice]
+    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": warnings}
 
 
 def _record(settings: Settings) -> Report:
@@ -90,13 +95,24 @@ def _asked(settings: Settings, here: str) -> Report:
 
     whole = compose.parts(settings)
     if isinstance(whole, Refusal):
-        return {"listening": None, "guarded": False, "seers": [{"refusal": str(whole)}], "providers": {}}
+        return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
     return asyncio.run(_ask(whole, here))
+
+
+async def _listens(whole: compose.Parts, here: str) -> bool:
+    from sightline.surfaces.proxy.headers import TOKEN
+
+    name = TOKEN.decode()
+    token = whole.settings.environment.get("SIGHTLINE_TOKEN", "").encode().decode("latin-1")
+    health = await whole.dialler.ask("GET", f"{here}/sightline/health", {name: token} if token else {}, b"", 1.0)
+    if isinstance(health, Refusal):
+        return False
+    return health.status == 200 or TOKEN in health.body  # which it asks for
 
 
 async def _ask(whole: compose.Parts, here: str) -> Report:
     try:
-        health = await whole.dialler.ask("GET", f"{here}/sightline/health", {}, b"", 1.0)
+        listening = await _listens(whole, here)
         # As for a blind model whose upstream has no seeing sibling.
         stranger = whole.directory.owners["openai_chat"]
         seers = await whole.seers.of(
@@ -105,12 +121,8 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
         providers = await _providers(whole)
     finally:
         await whole.close()
-    # Whoever asks for a token says so, and nothing else: that, too, is an answer of ours.
-    guarded = not isinstance(health, Refusal) and b"asks for a token" in health.body
-    listening = not isinstance(health, Refusal) and health.status == 200
     return {
-        "listening": here if listening or guarded else None,
-        "guarded": guarded,
+        "listening": here if listening else None,
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
         "providers": providers,
     }
@@ -147,7 +159,7 @@ def _agents(settings: Settings, here: str) -> Report:
     }
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, here: str) -> Iterator[str]:
     settings, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"
     yield f"settings   {settings['file']}{'' if settings['exists'] else ' (not there: defaults)'}"
@@ -155,9 +167,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"mode       {settings['mode']}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
-    token = " (asks for a token)" if report["guarded"] else ""
-    absent = f"does not listen on {report['address']}; start it with: sightline serve"
-    yield f"proxy      {report['listening'] or absent}{token}"
+    yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
+    tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
+    yield f"mcp        {tools}"
     yield "seers      the seeing sibling of the upstream where it has one; else:"
     yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
     if not report["seers"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from sightline.cli.describe import add_model, described
-from sightline.cli.verb import add_json, refused
+from sightline.cli.verb import add_json, in_shell, refused
 from sightline.model.refusal import Refusal
 
 EXAMPLE = """  sightline redescribe shot.png
@@ -25,6 +25,6 @@ def run(args: Namespace) -> int:
     model = [f"--model={args.model}"] if args.model else []
     command = parse_words(["redescribe", *model, "--", args.ref])
     if isinstance(command, Refusal):
-        return refused(command, as_json=args.json)
+        return refused(in_shell(command, "sightline"), as_json=args.json)
     assert isinstance(command, Redescribe)
     return described(Describe((command.image,), model=command.model, save=True), as_json=args.json)

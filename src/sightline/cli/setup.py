@@ -148,6 +148,7 @@ def _lines(agent: Agent, file: Path | None, address: str) -> Iterator[str]:
         ("One run", agent.once),
         (f"For good, merged into {file}" if file else "For good", agent.lines),
         ("Its model is declared as seeing by", agent.sees),
+        ("The tools over MCP, with or without the proxy", agent.mcp),
         ("Mind", agent.note),
     )
     for title, text in sections:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sightline.settings import Settings
 
 NAME = "[Vision Proxy]"
+_LEAST = 0.0001  # of a dollar, with as many digits as are shown
 _BOLD, _PLAIN, _BACK = "\033[1;36m", "\033[0m", "\r\033[K"
 
 
@@ -49,8 +50,8 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.cli.consent import SENT
     from sightline.look.analyze_seer import receiver_of
+    from sightline.passes.words import SENT
 
     provider = receiver_of(settings, model)
     if not provider or record.consents().get(provider, False):
@@ -63,5 +64,12 @@ def figures(usage: Usage, cost_usd: float | None, *, cached: bool) -> str:
     if cached:
         return "remembered: nobody was asked"
     counts = [f"{count:,} tokens {way}" for way, count in (("in", usage.input), ("out", usage.output)) if count]
-    price = [f"${cost_usd:.4f}"] if cost_usd is not None else []
+    price = [dollars(cost_usd)] if cost_usd is not None else []
     return ", ".join([*counts, *price]) or "done"
+
+
+def dollars(cost: float) -> str:
+    """As people read it: what costs nothing has no figures, and what costs something is never nothing."""
+    if cost == 0:
+        return "free"
+    return f"${cost:.4f}" if cost >= _LEAST else f"less than ${_LEAST:.4f}"

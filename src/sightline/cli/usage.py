@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sightline.cli.memory import opened
+from sightline.cli.terminal import dollars
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -34,11 +35,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """For argparse, which names this function when the number makes no sense."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r:.20} is no number of requests (give 1 or more)")
+    return int(text)
 
 
 def run(args: Namespace) -> int:
@@ -95,8 +94,9 @@ def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json]) -> Iterator[
 
 
 def _line(row: dict[str, Json]) -> str:
-    cost = "price unknown" if row["cost_usd"] is None else f"${row['cost_usd']:.4f}"
-    unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and row["cost_usd"] is not None else ""
+    priced = row["cost_usd"] is not None and bool(row["cost_usd"] or not row["unpriced"])
+    cost = dollars(cast("float", row["cost_usd"])) if priced else "price unknown"
+    unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and priced else ""
     calls = "1 call" if row["calls"] == 1 else f"{row['calls']} calls"
     failed = f" ({row['failed']} failed)" if row["failed"] else ""
     return f"{calls}{failed}, {row['input_tokens']:,} tokens in, {row['output_tokens']:,} out, {cost}{unknown}"

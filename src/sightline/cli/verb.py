@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,6 +35,11 @@ def refused(refusal: Refusal, *, as_json: bool = False) -> int:
         show({"ok": False, "reason": refusal.code, "message": str(refusal)})
     say(str(refusal))
     return 1
+
+
+def in_shell(refusal: Refusal, program: str) -> Refusal:
+    """With the usage of a command as it is typed in a shell, not in a conversation."""
+    return replace(refusal, remedy=refusal.remedy.replace("/vision-proxy ", f"{program} "))
 
 
 def say(line: str) -> None:

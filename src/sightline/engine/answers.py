@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
@@ -17,10 +17,13 @@ from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
 from sightline.engine.shelf import Shelf
+from sightline.model.edit import Edit
 from sightline.model.facts import (
     Answer,
     Check,
     Compare,
+    Description,
+    Facts,
     Fetch,
     History,
     Keep,
@@ -40,6 +43,7 @@ from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
+from sightline.passes.permit import permit
 from sightline.sources.file import there
 from sightline.wire.chain import Chain, chain
 from sightline.wire.codec import Codec
@@ -61,6 +65,8 @@ class Reading:
     texts: Texts
     scene: Scene
     routing: Routing | None = None  # where turns with new images have a model of their own
+    added: tuple[Edit, ...] = ()  # what else the body gets: tools of ours
+    notes: tuple[str, ...] = ()  # what has been done to it before
 
 
 class Answers:
@@ -83,23 +89,36 @@ class Answers:
                 found.setdefault(digest, f"sha256:{digest} {sight.filename or ''}".strip())
         return list(found.values())
 
+    def at_hand(self, scene: Scene, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
+        """What is asked of nearly every image, known ahead where it costs microseconds: a round is saved for each."""
+        answers: dict[Need, Answer] = {}
+        permitted = permit(scene, Facts(), rules)
+        if rules.blind or rules.distrust or isinstance(permitted, Needs):
+            return answers
+        open_ = [(sight.role, sight.source) for sight in permitted.sights if sight.fate is None]
+        images = [(role, source) for role, source in open_ if isinstance(source, Inline)]
+        answers |= {Probe(source): probed(source) for _, source in images}
+        if rules.references:
+            held = self._looks.held([source for role, source in images if role == "user"], visitor)
+            answers |= {Keep(source): kept for source, kept in held.items()}
+        return answers
+
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""
         answers: dict[Need, Answer] = {}
         flights: dict[Need, asyncio.Task[Answer]] = {}
         paths: list[Present] = []
         known = (
-            _chain(reading)
-            if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs)
-            else None
+            named(reading) if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs) else None
         )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
+        held = self._looks.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
-            elif isinstance(need, Keep) and (held := self._looks.held(need.image, visitor)):
-                answers[need] = held
+            elif isinstance(need, Keep) and need.image in held:
+                answers[need] = held[need.image]
             elif isinstance(need, Present):
                 paths.append(need)
             elif isinstance(need, Recall):
@@ -119,6 +138,7 @@ class Answers:
                 answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
             else:
                 answers[need] = PENDING if late else flight.result()
+        await self._looks.keep_again(_told(answers), visitor)
         return answers
 
     def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
@@ -191,11 +211,12 @@ class Answers:
         return History(known.tokens, cold, known.head_tokens)
 
 
-def _chain(reading: Reading) -> Chain | None:
-    """The names of a conversation; None: it is nested too deep to have any."""
+def named(reading: Reading, *, spoken: bool = False) -> Chain | None:
+    """The names of a conversation, or of what was spoken in it; None: it is nested too deep to have any."""
     wire = reading.wire
+    head = () if spoken else wire.head
     try:
-        return chain(_within(reading), wire.head, wire.items, reading.texts, reading.scene.sights)
+        return chain(_within(reading), head, wire.items, reading.texts, reading.scene.sights, spoken=spoken)
     except RecursionError:
         return None
 
@@ -204,6 +225,12 @@ def _within(reading: Reading) -> Json:
     """The conversation itself, also where a request to count stands around it."""
     place = next((sight.place for sight in reading.scene.sights), ())
     return at(reading.tree, *place[: place.index(reading.wire.items)] if reading.wire.items in place else ())
+
+
+def _told(answers: Mapping[Need, Answer]) -> set[Inline]:
+    """The images of which something is said."""
+    looks = (need.image for need, said in answers.items() if isinstance(need, Look) and isinstance(said, Description))
+    return {image for image in looks if isinstance(image, Inline)}
 
 
 def _newest_first(need: Need) -> int:

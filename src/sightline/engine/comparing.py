@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightline.engine import flights
 from sightline.engine.eyes import Eyes
 from sightline.engine.flights import Here
-from sightline.engine.looks import Looks, first, names_of, shared
+from sightline.engine.looks import Looks, first, names_of, resized, shared
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import IN_ALL, Place
-from sightline.grounding.families import NONE
+from sightline.grounding.formats import FORMATS
 from sightline.model.asking import Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Compare, Joint, Member
-from sightline.model.image import Image, base64_length
+from sightline.model.fence import sound
+from sightline.model.geometry import Size
+from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
@@ -25,8 +27,7 @@ from sightline.model.scene import Json
 from sightline.model.telling import Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes import joint
-from sightline.passes.fit import target
-from sightline.seers.prompt import TOGETHER, with_context
+from sightline.seers.prompt import TOGETHER, with_context, with_form
 
 _UNSAID = Refusal("unavailable", "nothing was said of them together", "ask about them with analyze_image")
 _ONE_FAILS = Refusal(
@@ -45,7 +46,7 @@ class _Asked:
     images: tuple[Image, ...]
     question: str
     instructions: str
-    words: str
+    said: Sequence[str]  # before
     spoken: str  # by the user, or what goes without saying
     likeness: float | None
 
@@ -92,7 +93,7 @@ class Comparisons:
             image = self._looks.opened(inline)
             if isinstance(seen, Refusal) or isinstance(image, Refusal):
                 return []
-            found.setdefault(image.sha256, (image, name.encode("utf-8", "replace").decode()))
+            found.setdefault(image.sha256, (image, sound(name)))
         return list(found.values())
 
     async def _said(
@@ -108,7 +109,8 @@ class Comparisons:
         """One look for all who want the same, under whichever head the same words brought the same images."""
         before, context = place.before() if self._options.context else "", self._options.context
         images: list[Json] = [[image.sha256, name] for image, name in opened]
-        name = flights.named("together", images, [*names_of(seers)], context, before, place.asked())
+        forms: list[Json] = [self._options.grounds(name) for name in names_of(seers)]
+        name = flights.named("together", images, [*names_of(seers)], forms, context, before, place.asked())
         return await self._flights.once(
             (visitor.scope, name), lambda: self._shared(name, opened, seers, place, visitor)
         )
@@ -138,29 +140,36 @@ class Comparisons:
         question = (spoken if said else "") or TOGETHER
         alike = list(joint.similar(await self._eyes.likeness(images), self._options.alike))
         told = joint.prompt(len(images), question, joint.hints(names, alike))
-        named = joint.introduced([(each.size, each.filename) for each in members])
         likeness = max((how for *_, how in alike), default=None)
-        words = with_context(f"{named}\n\n{question}", said)
-        return _Asked(members, images, question, told, words, spoken or _COMPARED, likeness)
+        return _Asked(members, images, question, told, said, spoken or _COMPARED, likeness)
 
     async def _answered(self, seer: Seer, asked: _Asked, visitor: Visitor) -> Joint | Refusal:
-        encoded = sum(base64_length(len(image.data)) for image in asked.images)
-        goal = target(seer.limits, len(asked.images), encoded)
-        sent = [await self._eyes.fitting(image, goal) for image in asked.images]
-        for each in sent:
-            if isinstance(each, Refusal):
-                await self._looks.skip(visitor, each, *(member.sha256 for member in asked.members))
-                return each
-        images = tuple(each for each in sent if isinstance(each, Image))
-        question = Question(asked.words, images, asked.instructions, asked=asked.spoken)
-        answer = await self._looks.ask(seer, question, _entry(asked), visitor)
-        return answer if isinstance(answer, Refusal) else Joint(asked.members, bounded(answer.text), seer.name)
+        form = self._options.grounds(seer.name)
+        sent = await self._eyes.sent(seer, form, asked.images)
+        if isinstance(sent, Refusal):
+            await self._looks.skip(visitor, sent, *(member.sha256 for member in asked.members))
+            return sent
+        members = tuple(
+            replace(one, sent=resized(image.size, one.size)) for one, image in zip(asked.members, sent, strict=True)
+        )
+        words = with_context(f"{joint.introduced(counted(members, form))}\n\n{asked.question}", asked.said)
+        question = Question(words, tuple(sent), with_form(asked.instructions, form), asked=asked.spoken)
+        answer = await self._looks.ask(seer, question, _entry(asked, form), visitor)
+        if isinstance(answer, Refusal):
+            return answer
+        return self._looks.pointing(Joint(members, bounded(answer.text), seer.name, form), members)
 
 
-def _entry(asked: _Asked) -> Entry:
+def counted(images: Sequence[Member], form: str) -> list[tuple[Size, str]]:
+    """The size of each as whoever looks is told it: where that counts in pixels, those that it is sent."""
+    pixels = FORMATS[form].counts_pixels
+    return [(each.seen if pixels else each.region, each.filename) for each in images]
+
+
+def _entry(asked: _Asked, form: str) -> Entry:
     about: dict[str, Json] = {
         "question": asked.question,
-        "grounding_format": NONE,
+        "grounding_format": form,
         "dimensions": [str(each.size) for each in asked.members],
         "filename_hint": joint.filename_hint([each.filename for each in asked.members]),
         "phash_similarity": asked.likeness,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from sightline.engine.answers import Answers, Reading
+from sightline.engine.answers import Answers, Reading, named
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.looks import Looks
@@ -21,6 +20,7 @@ from sightline.model.facts import (
     Facts,
 )
 from sightline.model.fate import Refused
+from sightline.model.fence import sound
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Profile, WireName
 from sightline.model.receipt import Receipt
@@ -49,9 +49,6 @@ _SUSPICIONS = 256
 _PLAIN = ("image/png", "image/jpeg")
 _ROUNDS = 8
 _POISON_REMEMBERED = 1024
-_LONGEST_NAME = 256  # of a model, for what is found about it to be kept: names come from outside
-
-_found = lru_cache(maxsize=256)(lookup.profile)  # dozens of patterns, and the same few models all day
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +112,30 @@ class Engine:
             return None
         return Reading(wire, document.tree, document, wire.read(document.tree, document))
 
+    def sees(self, visitor: Visitor, model: str) -> bool:
+        """Does this model get pixels?"""
+        return self._options.mode != "always" and self._profile(visitor, model).vision is not False
+
+    def names(self, reading: Reading) -> tuple[str, ...]:
+        """Of what was spoken: before its messages, and up to each; none where it is nested too deep."""
+        known = named(reading, spoken=True)
+        return () if known is None else (known.head, *known.names)
+
     def references(self, reading: Reading, visitor: Visitor) -> list[str]:
         """The images of a body that were kept for this visitor, by their sha256 and the file that they came from."""
         return self._answers.references(reading.scene.sights, visitor)
 
     async def prepare(
-        self, reading: Reading, visitor: Visitor, paid: bool = True, references: bool | None = None
+        self,
+        reading: Reading,
+        visitor: Visitor,
+        paid: bool = True,
+        references: bool | None = None,
+        meant: Callable[[Profile], Profile] = lambda known: known,
     ) -> Prepared:
-        """`references` stands for the setting of this name."""
-        reading = self._routed(reading, visitor)
-        profile = self._profile(visitor, reading.scene.model)
+        """`references` stands for the setting of this name; `meant` is what a door knows beyond the profile."""
+        reading = self._routed(_sound(reading), visitor)
+        profile = meant(self._profile(visitor, reading.scene.model))
         if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
             profile = replace(profile, sibling=self._image_model(visitor))
         rules = Rules(
@@ -202,16 +213,16 @@ class Engine:
 
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
         scene, facts = await self._decided(reading, visitor, rules)
-        edits = reading.wire.lower(scene, reading.tree, rules.profile)
-        notes: tuple[str, ...] = ()
+        edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.added]
+        notes = reading.notes
         if way := reading.routing:
             edits = routed.routed(reading.wire.name, reading.tree, edits, way)
-            notes = (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
+            notes += (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
         said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
         return Prepared(edits, reading, scene, rules, said)
 
     async def _decided(self, reading: Reading, visitor: Visitor, rules: Rules) -> tuple[Scene, Facts]:
-        facts = Facts()
+        facts = Facts(self._answers.at_hand(reading.scene, visitor, rules))
         for _ in range(_ROUNDS):
             outcome = decide(reading.scene, facts, rules)
             if isinstance(outcome, Scene):
@@ -237,15 +248,15 @@ def known_profile(
 ) -> Profile:
     """What is known of a model: the user's word, the table, and what the upstream itself has said."""
     moved = hoist if upstream.hoist is None else upstream.hoist
-    find = _found if len(model) <= _LONGEST_NAME else lookup.profile
-    known = find(upstream.preset, wire, model, tuple(overrides), name=upstream.name, hoist=moved)
+    known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
 
 
 def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
     """How a rejected request could be mended, the gentlest way first; one that changes nothing is passed over."""
-    rules, profile = before.rules, before.rules.profile
+    # The user's word that a model sees stands; but this request was refused, and is mended like any other.
+    rules, profile = before.rules, replace(before.rules.profile, settled=False)
     distrustful = replace(rules, distrust=True, poison=rules.poison | _accused(before, said))
     match said.kind:
         case "undecodable" | "media_type":
@@ -294,6 +305,12 @@ def _precedes(added: Path, place: Path) -> bool:
     *there, index = added
     *here, own = place
     return there == here and isinstance(index, int) and isinstance(own, int) and index <= own
+
+
+def _sound(reading: Reading) -> Reading:
+    """With a name for the model that can be written down, whatever a client has sent for one."""
+    model = sound(reading.scene.model)
+    return reading if model == reading.scene.model else replace(reading, scene=replace(reading.scene, model=model))
 
 
 def _is_image(sight: Sight) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from sightline.engine.presized import exact, exactly, goal
 from sightline.engine.shelf import Shelf
 from sightline.model.facts import Refit
 from sightline.model.image import Image, Picture, Target, base64_length
+from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.pixels.fit import fitted, task
@@ -55,7 +58,22 @@ class Eyes:
         """How alike each two look."""
         return likeness([await self._workers.run("hash", image.data) for image in images])
 
-    async def fitting(self, image: Image, goal: Target) -> Image | Refusal:
+    async def sent(self, seer: Seer, form: str, images: Sequence[Image]) -> list[Image] | Refusal:
+        """The images as a seer is sent them, who writes coordinates in such a way."""
+        each, made = goal(seer, form, [len(image.data) for image in images]), []
+        for image in images:
+            work = exactly(seer, form, image.size)
+            one = await self._fitting(image, each) if work is None else await self._exact(image, work)
+            if isinstance(one, Refusal):
+                return one
+            made.append(one)
+        return made
+
+    async def _exact(self, image: Image, work: dict[str, Any]) -> Image | Refusal:
+        made = await self._workers.run("exact", image.data, work)
+        return made if isinstance(made, Refusal) else exact(made)
+
+    async def _fitting(self, image: Image, goal: Target) -> Image | Refusal:
         """An image for somebody with limits of their own, upright: not everybody reads what a header says of it."""
         encoded = base64_length(len(image.data))
         if not image.turned and goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):

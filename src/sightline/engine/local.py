@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sightline.engine.shelf import Shelf
+from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Limits, Workers
 from sightline.seers.local.seer import TASK_NAME, LocalSeer
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from sightline.seers.local.reply import Page
     from sightline.seers.local.seen import Seen
 
-SECONDS = 90.0
-_ENOUGH = 60.0  # seconds after which no more is read: what there is by then is said
+SECONDS = 60.0  # from the asking to the answer, whoever else is asked about meanwhile
+_READING = 0.75  # of what is left of them: then no more is read, and what there is by then is said
 _AT_ONCE = 2
 _IDLE = 30.0  # seconds after which a process that nobody asks leaves, and its memory with it
 _MEMORY = 6 * 1024**3  # bytes of addresses, of which a fraction is ever used
@@ -40,7 +41,7 @@ TASKS = {TASK_NAME: "sightline.engine.local:local_task"}
 
 def readers() -> Workers:
     """The processes; none is started before somebody asks."""
-    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY), idle=_IDLE)
+    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY, waiting=True), idle=_IDLE)
 
 
 def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
@@ -63,9 +64,18 @@ def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
         return engine
     if no := engine.unable():  # what was not looked at is not empty
         return no
+    from sightline.seers.local.engine import give_back
+
+    try:
+        return _replied(data, arguments, engine)
+    finally:
+        give_back()
+
+
+def _replied(data: bytes, arguments: dict[str, Any], engine: Engine) -> tuple[dict[str, Any], bytes] | Refusal:
     from sightline.seers.local.reply import reply
 
-    until = monotonic() + _ENOUGH
+    until = monotonic() + _READING * arguments["seconds"]
     pages = []
     for digest, piece in _pieces(data, arguments["images"]):
         page = _page(digest, piece, engine, until)
@@ -75,8 +85,16 @@ def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
     said = reply(arguments["question"], arguments["schema"], pages)
     if isinstance(said, Refusal):
         return said
-    spots = [[each.label, [each.box.x, each.box.y, each.box.width, each.box.height], each.image] for each in said.spots]
+    spots = [[each.label, _placed(each.box, pages[each.image].seen), each.image] for each in said.spots]
     return {"text": said.text, "spots": spots}, b""
+
+
+def _placed(box: Box, seen: Seen) -> list[int]:
+    """In the pixels of the image as it came."""
+    from sightline.seers.local.turning import turned_box
+
+    box = turned_box(box, seen.size, 360 - seen.turned)
+    return [box.x, box.y, box.width, box.height]
 
 
 def _pieces(data: bytes, images: list[tuple[str, int]]) -> Iterator[tuple[str, bytes]]:
@@ -102,12 +120,15 @@ _seen: Shelf[Seen] = Shelf(_REMEMBERED)
 
 def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refusal:
     from sightline.seers.local.reply import Page
+    from sightline.seers.local.turning import turned_pixels
 
     pixels = _decoded(data)
     if isinstance(pixels, Refusal):
         return pixels
-    seen = _seen.get(digest) or _seen.put(digest, _looked(pixels, engine, until))
-    return Page(seen, pixels)
+    seen = _seen.get(digest) or _looked(pixels, engine, until)
+    if seen.searched and not seen.late:  # with more time there would be more
+        _seen.put(digest, seen)
+    return Page(seen, turned_pixels(pixels, seen.turned))
 
 
 def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
@@ -116,9 +137,13 @@ def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
     from sightline.seers.local.codes import codes
     from sightline.seers.local.looking import see
     from sightline.seers.local.reading import read_page
+    from sightline.seers.local.turning import turned_box
 
     page = read_page(pixels, engine, lambda: monotonic() < until)
-    return replace(see(pixels, page.lines, codes(pixels)), turned=page.turned, unread=page.unread)
+    seen = see(pixels, page.lines, codes(pixels), page.turned)
+    size = Size(pixels.shape[1], pixels.shape[0])
+    unread, late = (tuple(turned_box(box, size, page.turned) for box in boxes) for boxes in (page.unread, page.late))
+    return replace(seen, unread=unread, late=late, searched=page.searched)
 
 
 def _decoded(data: bytes) -> Pixels | Refusal:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from time import monotonic
 from typing import TypeVar
 
 from sightline.engine import flights
+from sightline.engine.again import Again
+from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.flights import Here
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
-from sightline.grounding.families import NONE
 from sightline.model.asking import Answer, Question, bounded
 from sightline.model.entry import Entry
-from sightline.model.facts import Description, Kept, Look
+from sightline.model.facts import NO_FORM, Description, Joint, Kept, Look, Member
+from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
@@ -32,14 +34,14 @@ from sightline.model.scene import Json
 from sightline.model.source import Inline
 from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
-from sightline.passes.fit import target
 from sightline.passes.words import fallen
 from sightline.seers.asking import AGAIN
 from sightline.seers.local.seer import LOCAL
-from sightline.seers.prompt import with_context
+from sightline.seers.prompt import version, with_context, with_form
 from sightline.sources.inline import decode
 
 T = TypeVar("T")
+P = TypeVar("P", Description, Joint)
 _AT_ONCE = 4
 _DIGESTS = 4096
 _TURNS = 256
@@ -69,6 +71,7 @@ _TOO_MANY = Refusal(
     "another message has it looked at, or `sightline config set maxImagesPerTurn` raises their number",
 )
 
+_MOST_BOXES = 12_000  # characters of what stands behind a description
 _NOT_KEPT = "(The image itself could not be kept: nothing is to be found under its sha256.)"
 
 
@@ -78,8 +81,8 @@ class Looks:
         self._seers = seers
         self._options = options
         self._eyes = eyes
+        self._again = Again()
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
-        self._kept: Shelf[str] = Shelf(_DIGESTS)
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
         self._flights: Here[Description | Refusal] = Here()
@@ -120,27 +123,33 @@ class Looks:
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
-        if held := self.held(inline, visitor):
-            return held
         image = self.opened(inline)
         if isinstance(image, Refusal):
             return image
-        if not await asyncio.to_thread(self._record.keep_image, visitor.scope, image):
-            return _UNKEPT
-        self._kept.put((visitor.scope, image.sha256), image.sha256)
-        return self.held(inline, visitor) or _UNKEPT
-
-    def held(self, inline: Inline, visitor: Visitor) -> Kept | None:
-        """An image that was kept lately: a resent one costs neither a decode nor a task."""
-        digest = self._digests.get(inline.key)
-        if digest is None or self._kept.get((visitor.scope, digest)) is None:
-            return None
+        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
         seen = probed(inline)
-        return None if isinstance(seen, Refusal) else Kept(digest, seen)
+        return Kept(image.sha256, seen) if kept and not isinstance(seen, Refusal) else _UNKEPT
+
+    def held(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, Kept]:
+        """Those that were kept and still are: a resent one costs neither a decode nor a task."""
+        found = ((inline, digest, probed(inline)) for inline, digest in self._there(images, visitor).items())
+        return {inline: Kept(digest, seen) for inline, digest, seen in found if not isinstance(seen, Refusal)}
+
+    async def keep_again(self, images: Collection[Inline], visitor: Visitor) -> None:
+        """What is said of an image names it: its bytes are to be found under that name for as long as that is said."""
+        there = self._there(images, visitor)
+        for inline in images:
+            if inline not in there:
+                await self.keep(inline, visitor)
+
+    def _there(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, str]:
+        known = {inline: digest for inline in images if (digest := self._digests.get(self._again.key(inline)))}
+        held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
+        return {inline: digest for inline, digest in known.items() if digest in held}
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""
-        if known := self._digests.get(inline.key):
+        if known := self._digests.get(self._again.key(inline)):
             return known
         image = self.opened(inline)
         return image if isinstance(image, Refusal) else image.sha256
@@ -190,9 +199,21 @@ class Looks:
     def _remembered(self, seers: Sequence[Seer | Refusal], digest: str, visitor: Visitor) -> Description | None:
         """What anybody who may look has said of it without a conversation."""
         found = (
-            self._record.description(visitor.scope, digest, name, self._options.prompt) for name in names_of(seers)
+            self._record.description(visitor.scope, digest, name, prompt)
+            for name, prompt in zip(names_of(seers), self._prompts(seers), strict=True)
         )
-        return next((each for each in found if each is not None), None)
+        known = next((each for each in found if each is not None), None)
+        return self.pointing(known, [known.image]) if known else None
+
+    def _prompts(self, seers: Sequence[Seer | Refusal]) -> list[str]:
+        """The name of what each is told and asked."""
+        return [version(self._options.instructions, self._options.grounds(name)) for name in names_of(seers)]
+
+    def pointing(self, said: P, images: Sequence[Member]) -> P:
+        """With all that the words point at behind them."""
+        if said.form == NO_FORM or not self._options.boxes:
+            return said
+        return replace(said, boxes=blocks(images, placed(said.text, said.form, images), _MOST_BOXES))
 
     def _too_many(self, need: Look, place: Place, visitor: Visitor, digest: str) -> Refusal | None:
         """Why a turn has no look left for it; if it has one, this is it."""
@@ -232,7 +253,8 @@ class Looks:
     ) -> Description | Refusal:
         # Bytes are stored before a reference to them is emitted.
         kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
-        name = flights.named("describe", image.sha256, [*names_of(seers)], self._options.prompt, words)
+        prompts: list[Json] = [*self._prompts(seers)]
+        name = flights.named("describe", image.sha256, [*names_of(seers)], prompts, words)
 
         async def look() -> Description | Refusal:
             return await first(seers, lambda seer: self._one(seer, image, said, visitor))
@@ -245,25 +267,29 @@ class Looks:
         if isinstance(made, Description):
             made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
             if not said or made.seer == LOCAL:  # which looks at pixels alone
-                await asyncio.to_thread(self._record.keep_description, visitor.scope, made, self._options.prompt)
+                prompt = version(self._options.instructions, made.form)
+                await asyncio.to_thread(self._record.keep_description, visitor.scope, made, prompt)
         return made
 
     async def _one(self, seer: Seer, image: Image, said: Sequence[str], visitor: Visitor) -> Description | Refusal:
-        sent = await self._eyes.fitting(image, target(seer.limits))
+        form = self._options.grounds(seer.name)
+        sent = await self._eyes.sent(seer, form, [image])
         if isinstance(sent, Refusal):
             await self.skip(visitor, sent, image.sha256)
             return sent
-        words = with_context(self._options.question, said)
+        words, told = with_context(self._options.question, said), with_form(self._options.instructions, form)
         about: dict[str, Json] = {
             "question": self._options.question,
-            "grounding_format": NONE,
+            "grounding_format": form,
             "dimensions": [str(image.size)],
         }
         noted = Entry("vision_proxy.description", (image.sha256,), about=about)
-        answer = await self.ask(seer, Question(words, (sent,), self._options.instructions, asked=""), noted, visitor)
+        answer = await self.ask(seer, Question(words, tuple(sent), told, asked=""), noted, visitor)
         if isinstance(answer, Refusal):
             return replace(answer, remedy=_RETRY) if answer.remedy in ("", AGAIN) else answer
-        return Description(image.sha256, image.size, bounded(answer.text), seer.name)
+        seen = resized(sent[0].size, image.size)
+        made = Description(image.sha256, image.size, bounded(answer.text), seer.name, form, seen)
+        return self.pointing(made, [made.image])
 
     async def ask(self, seer: Seer, question: Question, noted: Entry, visitor: Visitor) -> Answer | Refusal:
         """Somebody is asked; what that cost is noted, and that it failed."""
@@ -283,6 +309,11 @@ def _explained(seen: Description, seers: Sequence[Seer | Refusal]) -> Descriptio
     """A description, with why it is not by the one whom the user has named: what is kept of it does not say so."""
     no = next((each for each in seers if isinstance(each, Refusal) and each.code == "no_consent"), None)
     return replace(seen, text=f"{seen.text}\n\n{fallen(no, seen.seer)}") if no else seen
+
+
+def resized(sent: Size, own: Size) -> Size | None:
+    """The size in which an image was sent, where that is not its own."""
+    return None if sent == own else sent
 
 
 def shared(made: Said) -> str | None:

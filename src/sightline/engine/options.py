@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from sightline.model.asking import Usage
+from sightline.model.facts import NO_FORM
 from sightline.model.ports import Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
@@ -21,6 +22,9 @@ _NOWHERE = Policy(())
 Price = Callable[[str, Usage], float | None]
 """What a seer, by its name, asks for so much."""
 
+Grounds = Callable[[str], str]
+"""The way in which a seer, by its name, is asked to write coordinates."""
+
 SeersOf = Callable[[Visitor, Profile], Awaitable[Sequence[Seer | Refusal]]]
 """Who may look for a visitor, best first; a refusal among them says why somebody cannot be asked."""
 
@@ -31,7 +35,6 @@ class Options:
 
     instructions: str  # what a seer is told …
     question: str  # … and asked
-    prompt: str  # the name of both in the record
     mode: Mode = "fallback"
     max_images: int = 20  # looked at in one turn; 0: no limit
     context: bool = False  # whoever looks at a new image is told what was said before
@@ -39,6 +42,8 @@ class Options:
     alike: float = 0.8  # how much two of them have to be alike for that to be said
     joint_turns: bool = False  # what was said of them together goes with its turn
     price: Price = lambda seer, usage: None  # in dollars, where somebody knows it
+    grounds: Grounds = lambda seer: NO_FORM
+    boxes: bool = True  # what an answer points at stands behind it, in pixels of the image
     retention: Retention = Retention()  # noqa: RUF009
     overrides: Sequence[Override] = ()  # what the user says of models
     hoist: bool = False  # no image stays in a tool's result, unless an upstream says otherwise

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sightline.grounding.formats import FORMATS
+from sightline.model.facts import NO_FORM
 
 Tier = Literal[
     1,  # made for it
     2,  # listed, with a caveat
     0,  # not listed: its coordinates are not to be relied on
 ]
-NONE = "none"
 FALLBACK = "qwen_pixels"  # for a model that nobody knows and a user who does not say
 
 
@@ -95,7 +95,7 @@ def format_of(model: str, entries: Mapping[str, str] | None = None, also: Sequen
     if chosen is not None:
         return chosen
     known = family(model)
-    return known.format if known and known.tier else NONE
+    return known.format if known and known.tier else NO_FORM
 
 
 def adding(model: str, chosen: str = "") -> Adding:
@@ -126,7 +126,7 @@ def added(entries: Mapping[str, str], model: str, chosen: str) -> dict[str, str]
 def removed(entries: Mapping[str, str], model: str) -> dict[str, str]:
     """Without the model's own entry; one that its family lists is taken out by an entry that says so."""
     left = _without(entries, model)
-    return left if format_of(model, left) == NONE else {**left, model: NONE}
+    return left if format_of(model, left) == NO_FORM else {**left, model: NO_FORM}
 
 
 def _without(entries: Mapping[str, str], model: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from sightline.grounding.readers import (
     pointed,
     tagged,
 )
+from sightline.model.facts import NO_FORM
 
 _LEAD = "When you describe a spatial element, follow the description with "
 _IMAGES = " Use `Image-N:` prefix for multi-image inputs."
@@ -34,11 +35,15 @@ class Format:
     slack: float = 0.05  # how far beyond the edge, as a part of the side, is still taken for the edge
     whole: bool = True  # numbers are whole by nature, so that fractions of one show another space
 
+    @property
+    def counts_pixels(self) -> bool:
+        return self.scale is None and self.name != NO_FORM
+
 
 _PIXEL_BOX = _LEAD + "bounding-box coordinates as `[x1, y1, x2, y2]` in absolute pixels relative to the image."
 _JSON = '`{"bbox_2d": [x1, y1, x2, y2], "label": "..."}`'
 _ALL = (
-    Format("none", "", ()),
+    Format(NO_FORM, "", ()),
     Format("qwen_pixels", _PIXEL_BOX + _IMAGES, (keyed, tagged, inline)),
     Format(
         "qwen_normalized_1000",

@@ -39,8 +39,10 @@ def parse(text: str, name: str, seen: Sequence[Size]) -> list[Found]:
     if form is None or not seen:
         return []
     marks, rest = _read(text, form)
-    prefixes = [(found.start(), found.end(), int(found["image"])) for found in _prefix.finditer(rest)]
-    return _doubted([_found(form, *each, seen) for each in _said(rest, marks, prefixes, len(seen))], form, seen)
+    prefixes = list(_prefixes(rest)) if "mage" in rest or "MAGE" in rest else []
+    bounds = _bounds(form)
+    said = _said(rest, marks, prefixes, len(seen))
+    return _doubted([_found(form, bounds, mark, label, image, seen) for mark, label, image in said], form, seen)
 
 
 def _read(text: str, form: Format) -> tuple[list[Mark], str]:
@@ -66,6 +68,11 @@ def _blotted(text: str, marks: Iterable[Mark]) -> str:
 _prefix = re.compile(r"[Ii](?<!\w[Ii])(?:mage|MAGE)[- ]?#?(?P<image>[0-9]{1,4})(?:\s?\([^()\n]{0,200}\))?[*_`]{0,3}:")
 
 
+def _prefixes(text: str) -> Iterator[tuple[int, int, int]]:
+    for found in _prefix.finditer(text):
+        yield found.start(), found.end(), int(found["image"])
+
+
 def _said(
     text: str, marks: list[Mark], prefixes: list[tuple[int, int, int]], images: int
 ) -> Iterator[tuple[Mark, str, int | None]]:
@@ -78,7 +85,7 @@ def _said(
         if mark.start >= end:  # else it is another one of the same list, and is called what that is called
             words = "" if mark.label else _words(text[max(begin, end, mark.start - _REACH) : mark.start])
         label = (words if mark.label is None else mark.label).lstrip()
-        if own := _prefix.match(label):
+        if label[:1] in ("I", "i") and (own := _prefix.match(label)):
             image, label = int(own["image"]), label[own.end() :]
         yield mark, _tidy(label), image if mark.image is None else mark.image
         end = mark.end
@@ -99,19 +106,22 @@ def _tidy(label: str) -> str:
     return whole if len(whole) <= _LONGEST else "…" + whole[1 - _LONGEST :]
 
 
-def _found(form: Format, mark: Mark, label: str, image: int | None, seen: Sequence[Size]) -> Found:
+def _found(form: Format, bounds: _Bounds, mark: Mark, label: str, image: int | None, seen: Sequence[Size]) -> Found:
     if image is None or not 1 <= image <= len(seen):
         return Found(None, label, mark.values, None, "no_image")
     size = seen[image - 1]
     values = mark.values if form.order == "xy" else _swapped(mark.values)
-    flag = _fit(form, values, size)
+    flag = _fit(form.scale, bounds, values, size)
     if flag == "misfit":
         return Found(image - 1, label, mark.values, None, flag)
     return Found(image - 1, label, mark.values, _placed(values, form.scale, size), flag)
 
 
 def _swapped(values: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple([values[at ^ 1] for at in range(len(values))])
+    if len(values) == 2:
+        return values[::-1]
+    y1, x1, y2, x2 = values
+    return x1, y1, x2, y2
 
 
 def _placed(values: tuple[float, ...], scale: float | None, size: Size) -> tuple[float, ...]:
@@ -125,16 +135,35 @@ def _placed(values: tuple[float, ...], scale: float | None, size: Size) -> tuple
     return x1 * wide / scale, y1 * high / scale, x2 * wide / scale, y2 * high / scale
 
 
-def _fit(form: Format, values: tuple[float, ...], size: Size) -> Flag:
+def _shares(values: tuple[float, ...], size: Size) -> tuple[float, ...]:
+    """Pixels, as parts of the sides."""
+    wide, high = size.width, size.height
+    if len(values) == 2:
+        return values[0] / wide, values[1] / high
+    x1, y1, x2, y2 = values
+    return x1 / wide, y1 / high, x2 / wide, y2 / high
+
+
+class _Bounds(NamedTuple):
+    """Of the values of a format: in its own scale, and of pixels in sides of the image."""
+
+    least: float
+    top: float
+    most: float
+
+
+def _bounds(form: Format) -> _Bounds:
+    scale = form.scale or 1
+    top = form.top or scale
+    return _Bounds(-form.slack * scale, top, top + form.slack * scale)
+
+
+def _fit(scale: float | None, bounds: _Bounds, values: tuple[float, ...], size: Size) -> Flag:
     """Do all of them lie within the image?"""
-    if form.scale is not None:
-        low, high = min(values) / form.scale, max(values) / form.scale
-    else:
-        xs, ys = values[0::2], values[1::2]
-        low = min(min(xs) / size.width, min(ys) / size.height)
-        high = max(max(xs) / size.width, max(ys) / size.height)
-    top = form.top / form.scale if form.top and form.scale else 1
-    if low < -form.slack or high > top + form.slack:
+    written = _shares(values, size) if scale is None else values
+    low, high = min(written), max(written)
+    least, top, most = bounds
+    if low < least or high > most:
         return "misfit"
     return "" if low >= 0 and high <= top else "clamped"
 
@@ -145,11 +174,13 @@ def _doubted(found: list[Found], form: Format, seen: Sequence[Size]) -> list[Fou
         return [each._replace(at=None, flag=each.flag or "misfit") for each in found]
     if not any(each.flag == "misfit" for each in found):
         return found
-    return [each._replace(flag="doubtful") if each.flag in ("", "clamped") else each for each in found]
+    return [
+        Found(each.image, each.label, each.values, each.at, "doubtful") if each.flag in ("", "clamped") else each
+        for each in found
+    ]
 
 
 def _in_fractions(found: Sequence[Found]) -> bool:
     """No box of a whole answer is larger than one; a point at 0, 0 or 1, 1 may well be meant."""
-    values = [value for each in found for value in each.values]
-    small = all(0 <= value <= 1 for value in values)
+    small = all(0 <= value <= 1 for each in found for value in each.values)
     return small and any(len(each.values) == 4 or any(v % 1 for v in each.values) for each in found)

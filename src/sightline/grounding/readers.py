@@ -23,15 +23,24 @@ Reader = Callable[[str], Iterator[Mark]]
 _N = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _STRING = r"""(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\\\n]*(?:\\.[^'\\\n]*)*')"""
 _numbers = re.compile(_N).findall
-_BRACKETS = str.maketrans("[]()", "    ")
+_BRACKETS = "[]() \t\r\n"
 
 
 def _groups(written: str, size: int = 4) -> list[tuple[float, ...]]:
     """Points where there are only two numbers, else boxes; nothing where they do not come out even."""
+    values = _listed(written.strip(_BRACKETS))
+    return _cut(tuple(map(float, _numbers(written))) if values is None else values, size)
+
+
+def _listed(written: str) -> tuple[float, ...] | None:
+    """Numbers with commas between them, as nearly all are; None: they are not."""
     try:
-        values = tuple(map(float, written.translate(_BRACKETS).split(",")))
-    except ValueError:  # not numbers with commas between them, as nearly all are
-        values = tuple(map(float, _numbers(written)))
+        return tuple(map(float, written.split(",")))
+    except ValueError:
+        return None
+
+
+def _cut(values: tuple[float, ...], size: int = 4) -> list[tuple[float, ...]]:
     count = len(values)
     if count in (2, size):
         return [values]
@@ -39,18 +48,30 @@ def _groups(written: str, size: int = 4) -> list[tuple[float, ...]]:
 
 
 # [x1, y1, x2, y2] among words, and [x, y] or (x, y) where a family writes points so.
-_box = re.compile(rf"\[\s*+({_N})\s*,\s*({_N})\s*,\s*({_N})\s*,\s*({_N})\s*\]")
-_point = re.compile(rf"[\[(]\s*+({_N})\s*,\s*({_N})\s*[\])]")
+_LIST = r"([\s0-9.,+-]{1,2000}+)"  # no four numbers are longer
+_box = re.compile(rf"\[{_LIST}\]").match
+_point = re.compile(rf"[\[(]{_LIST}[\])]").match
 
 
 def inline(text: str) -> Iterator[Mark]:
-    for found in _box.finditer(text):
-        yield Mark(found.start(), found.end(), tuple(map(float, found.groups())))
+    return _bracketed(text, "[", _box, 4)
 
 
 def inline_points(text: str) -> Iterator[Mark]:
-    for found in _point.finditer(text):
-        yield Mark(found.start(), found.end(), tuple(map(float, found.groups())))
+    yield from _bracketed(text, "[", _point, 2)
+    yield from _bracketed(text, "(", _point, 2)
+
+
+def _bracketed(text: str, bracket: str, match: Callable[[str, int], re.Match[str] | None], size: int) -> Iterator[Mark]:
+    """A bracket is far sooner found in a long text than a pattern."""
+    start = text.find(bracket)
+    while start >= 0:
+        found = match(text, start)
+        end = found.end() if found else start + 1
+        values = _listed(found[1]) if found else None
+        if values is not None and len(values) == size:
+            yield Mark(start, end, values)
+        start = text.find(bracket, end)
 
 
 # "bbox_2d": [x1, y1, x2, y2], "label": "…" and its cousins. Read from the key on and not as a JSON document, so that
@@ -60,6 +81,8 @@ _KEYS = "bbox_2d|box_2d|bounding_box|bbox|box|point_2d|point|coordinate"
 _keyed = re.compile(
     r"[bpc](?<!\w[bpc])(?:(?P<box>(?<=b)(?:box_2d|ox_2d|ounding_box|box|ox))|(?<=p)oint(?:_2d)?|(?<=c)oordinate)"
     r"""["'`]?\s*[:=]\s*(?P<values>\[[\[\]\s0-9.,+-]*\])"""
+    # Nearly always the label comes next and ends its object: then that is all there is to look for.
+    rf"""(?:\s*,\s*["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})(?=\s*\}}))?"""
 )
 _more = re.compile(
     rf"""(?:\s*,\s*(?!["'](?:{_KEYS})["']){_STRING}\s*:\s*(?:{_STRING}|\[[^\[\]{{}}"]*\]|[^\s"'{{}}\[\],]+))*"""
@@ -67,8 +90,6 @@ _more = re.compile(
 _label = re.compile(rf"""["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})""")
 
 
-# Nearly always the label comes next and ends its object: then that is all there is to look for.
-_next = re.compile(rf"""\s*,\s*["'](?:label|name|text)["']\s*:\s*(?P<label>{_STRING})(?=\s*\}})""")
 _QUOTES = ('"', "'", "`")
 
 
@@ -77,18 +98,17 @@ def keyed(text: str) -> Iterator[Mark]:
     for found in _keyed.finditer(text):
         start, after = found.span()
         start -= text[start - 1 : start] in _QUOTES
-        label = _next.match(text, after)
+        box, written, label = found.groups()
         if label is None:
             pairs = _more.match(text, after)
-            label = _label.search(text, after, pairs.end()) if pairs else None
+            other = _label.search(text, after, pairs.end()) if pairs else None
             after = pairs.end() if pairs else after
-        else:
-            after = label.end()
-        if label is None and (before := _last_label(text, end, start)) and not _between(text, before.end(), start):
-            start, label = before.start(), before
-        size = 4 if found["box"] else 2
-        for values in _groups(found["values"], size):
-            yield Mark(start, after, values, _unquoted(label["label"]) if label else "")
+            if other is None and (before := _last_label(text, end, start)) and not _between(text, before.end(), start):
+                start, other = before.start(), before
+            label = other["label"] if other else '""'
+        name = _unquoted(label)
+        for values in _groups(written, 4 if box else 2):
+            yield Mark(start, after, values, name)
         end = after
 
 
@@ -111,41 +131,67 @@ def _unquoted(string: str) -> str:
 
 
 # {"x_min": 0.1, "y_min": …}, {"x": 0.5, "y": 0.5}
-_object = re.compile(r"\{[^{}]*\}")
+_object = re.compile(r"\{[^{}]*+\}").match
 _side = re.compile(rf"""["']([xy](?:_m(?:in|ax))?)["']\s*:\s*({_N})""")
 _CORNERS = ("x_min", "y_min", "x_max", "y_max")
+# Nearly always they stand in this order, with nothing but a label before or behind them.
+_named_so = r""""(?:label|name|text)"\s*+:\s*+("[^"\\\n]*+")"""
+_in_order = re.compile(
+    rf"""\{{\s*+(?:{_named_so}\s*+,\s*+)?"""
+    + r"\s*+,\s*+".join(rf'"{name}"\s*+:\s*+([0-9.]++)' for name in _CORNERS)
+    + rf"""\s*+(?:,\s*+{_named_so}\s*+)?\}}"""
+).match
 _PLACES = [(names, frozenset(names)) for names in (_CORNERS, ("x", "y"))]
+
+
+_Named = tuple[tuple[float, ...], str]
+"""Two or four sides, and what they are called, in its quotes."""
 
 
 def named(text: str) -> Iterator[Mark]:
     if not _side.search(text):
         return
-    for found in _object.finditer(text):
-        sides = {name: float(number) for name, number in _side.findall(found[0])}
-        names = next((names for names, each in _PLACES if sides.keys() >= each), None)
-        if names:
-            label = _label.search(text, *found.span())
-            values = tuple(sides[name] for name in names)
-            yield Mark(*found.span(), values, _unquoted(label["label"]) if label else "")
+    start = text.find("{")
+    while start >= 0:
+        found = _in_order(text, start) or _object(text, start)
+        if found is None:
+            start = text.find("{", start + 1)
+            continue
+        values, label = _usual(*found.groups()) if found.re.groups else ((), '""')
+        if not values:
+            values, label = _any_order(found[0])
+        if values:
+            yield Mark(start, found.end(), values, _unquoted(label))
+        start = text.find("{", found.end())
+
+
+def _usual(before: str | None, x1: str, y1: str, x2: str, y2: str, behind: str | None) -> _Named:
+    return _listed(f"{x1},{y1},{x2},{y2}") or (), before or behind or '""'
+
+
+def _any_order(written: str) -> _Named:
+    sides = {name: float(number) for name, number in _side.findall(written)}
+    names = next((names for names, each in _PLACES if sides.keys() >= each), ())
+    label = _label.search(written) if names else None
+    return tuple(sides[name] for name in names), label["label"] if label else '""'
 
 
 # <ref>label</ref><box>[[…]]</box>, <|object_ref_start|>…<|box_start|>(x1,y1),(x2,y2)<|box_end|>, <|det|>…, and
 # <|begin_of_box|>…, which may also hold a plain answer: without brackets it is no box.
-_tagged = re.compile(
-    r"(?:(?:<ref>|<\|ref\|>|<\|object_ref_start\|>)(?P<label>[^<]*)(?:</ref>|<\|/ref\|>|<\|object_ref_end\|>)\s*)?"
-    r"(?:<box>|<\|det\|>|<\|box_start\|>|<\|begin_of_box\|>)(?P<values>\s*[\[(][\[\]()\s0-9.,;+-]*)"
+_tagged = re.compile(  # all of it begins with one letter, which is sooner looked for than several
+    r"<(?:(?:ref>|\|ref\|>|\|object_ref_start\|>)(?P<label>[^<]*)(?:</ref>|<\|/ref\|>|<\|object_ref_end\|>)\s*<)?"
+    r"(?:box>|\|det\|>|\|box_start\|>|\|begin_of_box\|>)(?P<values>\s*[\[(][\[\]()\s0-9.,;+-]*)"
     r"(?:(?P<end></box>|<\|/det\|>|<\|box_end\|>|<\|end_of_box\|>)|\Z)"
 )
 
 
 def tagged(text: str) -> Iterator[Mark]:
-    if "<" not in text:  # sooner said than by the pattern
-        return
     for found in _tagged.finditer(text):
-        written = found["values"]
-        whole = written if found["end"] else written[: written.rfind("]") + 1]  # cut off: the last box is not all there
+        start, end = found.span()
+        label, written, closed = found.groups()
+        whole = written if closed else written[: written.rfind("]") + 1]  # cut off: the last box is not all there
         for values in _groups(whole):
-            yield Mark(*found.span(), values, found["label"])
+            yield Mark(start, end, values, label)
 
 
 # click(start_box='(197,525)'), drag(…, end_box='…'), point='<point>197 525</point>', <point>197 525</point>
@@ -153,7 +199,7 @@ _acted = re.compile(
     r"(?P<key>start_box|end_box|start_point|end_point|point)\s*=\s*(?P<quote>['\"])(?P<values>[^'\"\n]*)(?P=quote)"
     rf"|<point>\s*(?P<x>{_N})[\s,]+(?P<y>{_N})\s*</point>"
 )
-_act = re.compile(r"[a-z_]+(?=\(\s*\Z)")
+_ACT = "abcdefghijklmnopqrstuvwxyz_"  # the letters of its name
 _LONGEST_ACT = 40
 
 
@@ -161,20 +207,30 @@ def acted(text: str) -> Iterator[Mark]:
     if "=" not in text and "<" not in text:
         return
     for found in _acted.finditer(text):
-        if found["key"] is None:
-            yield Mark(*found.span(), (float(found["x"]), float(found["y"])))
+        start, end = found.span()
+        key, _, written, x, y = found.groups()
+        if key is None:
+            yield Mark(start, end, (float(x), float(y)))
             continue
-        for values in _groups(found["values"]):
-            act = _act.search(text, max(0, found.start() - _LONGEST_ACT), found.start())
-            yield Mark(*found.span(), values, act[0] if act else found["key"])
+        act = _act(text[max(0, start - _LONGEST_ACT) : start])
+        for values in _groups(written):
+            yield Mark(start, end, values, act or key)
+
+
+def _act(before: str) -> str:
+    """The name of what is done, where its first argument comes next."""
+    head = before.rstrip()
+    if not head.endswith("("):
+        return ""
+    return head[len(head[:-1].rstrip(_ACT)) : -1]
 
 
 # <point x="10.0" y="83.8" alt="…">, <points x1= y1= x2= y2=>, <points coords="1 1 308 305 2 752 377">, <tracks …>
 _pointed = re.compile(
-    r"<(?:points?|tracks?)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+)\s*/?>"
-    r"(?:(?P<label>[^<]*)</(?:points?|tracks?)>)?"
+    r"<(?:points?|tracks?)(?P<attributes>(?:\s++\w++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'))++)\s*+/?>"
+    r"(?:(?P<label>[^<]*+)</(?:points?|tracks?)>)?"
 )
-_attribute = re.compile(r"(\w+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_attribute = re.compile(r"(\w++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')").findall
 _number = re.compile(rf"\s*{_N}\s*").fullmatch
 
 
@@ -184,17 +240,20 @@ _plain = re.compile(r"(?: *+[0-9]++(?:\.[0-9]*+)?(?= |\Z))* *").fullmatch
 
 def pointed(text: str) -> Iterator[Mark]:
     for found in _pointed.finditer(text):
-        attributes = {name: one or other for name, one, other in _attribute.findall(found["attributes"])}
-        label = attributes.get("alt") or attributes.get("label") or found["label"] or ""
-        for image, values in [*_in_attributes(attributes), *_in_coords(attributes.get("coords", ""))]:
-            yield Mark(*found.span(), values, label, image)
+        start, end = found.span()
+        written, inner = found.groups()
+        attributes = {name: one or other for name, one, other in _attribute(written)}
+        label = attributes.get("alt") or attributes.get("label") or inner or ""
+        for values in _in_attributes(attributes):
+            yield Mark(start, end, values, label)
+        if coords := attributes.get("coords"):
+            for image, values in _in_coords(coords):
+                yield Mark(start, end, values, label, image)
 
 
-def _in_attributes(attributes: dict[str, str]) -> Iterator[tuple[None, tuple[float, ...]]]:
-    for name, x in attributes.items():
-        y = attributes.get("y" + name[1:], "")
-        if name[0] == "x" and _number(x) and _number(y):
-            yield None, (float(x), float(y))
+def _in_attributes(attributes: dict[str, str]) -> list[tuple[float, ...]]:
+    named = [(attributes[name], attributes.get("y" + name[1:], "")) for name in attributes if name[0] == "x"]
+    return [(float(x), float(y)) for x, y in named if _number(x) and _number(y)]
 
 
 def _in_coords(coords: str) -> Iterator[tuple[int | None, tuple[float, ...]]]:
@@ -202,7 +261,7 @@ def _in_coords(coords: str) -> Iterator[tuple[int | None, tuple[float, ...]]]:
     what stands at an edge is not always padded with zeros."""
     for group in _separated(coords):
         written = group.split()
-        numbers = [float(each) for each in (written if _plain(group) else filter(_number, written))]
+        numbers = list(map(float, written if _plain(group) else filter(_number, written)))
         image = None if len(numbers) % 3 == 0 else int(min(numbers[0], 1e6))
         points = numbers if image is None else numbers[1:]
         for at in range(0, len(points) - 2, 3):
@@ -215,7 +274,7 @@ _located = re.compile(r"(?:<loc_[0-9]+>)+")
 
 def located(text: str) -> Iterator[Mark]:
     for found in _located.finditer(text):
-        boxes = _groups(",".join(found[0][5:-1].split("><loc_")))
+        boxes = _cut(tuple(map(float, found[0][5:-1].split("><loc_"))))
         if len(boxes) == 2 and boxes[1][0] > boxes[1][2]:  # the third corner is right of the fourth
             values = boxes[0] + boxes[1]
             xs, ys = values[0::2], values[1::2]
@@ -230,8 +289,9 @@ _binned = re.compile(r"(?P<values>(?:<loc[0-9]{4}>){4})(?:<seg[0-9]{3}>)*(?P<lab
 
 def binned(text: str) -> Iterator[Mark]:
     for found in _binned.finditer(text):
-        values = tuple(map(float, found["values"][4:-1].split("><loc")))
-        yield Mark(*found.span(), values, found["label"])
+        start, end = found.span()
+        written, label = found.groups()
+        yield Mark(start, end, tuple(map(float, written[4:-1].split("><loc"))), label)
 
 
 # <phrase>…</phrase><object><patch_index_0044><patch_index_0863></object>: cells of a grid of 32 by 32
@@ -239,15 +299,18 @@ _patched = re.compile(
     r"(?:<phrase>(?P<label>[^<]*)</phrase>\s*)?"
     r"<object>(?P<values>(?:<patch_index_[0-9]+>|</delimiter_of_multi_objects/>)*)</object>"
 )
+_cells = re.compile(r"[0-9]+").findall
 _GRID = 32
 
 
 def patched(text: str) -> Iterator[Mark]:
     """The numbers are given on as fractions of the image: the only notation whose numbers are no coordinates."""
     for found in _patched.finditer(text):
-        cells = [int(min(float(number), 1e6)) for number in _numbers(found["values"])]
+        start, end = found.span()
+        label, written = found.groups()
+        cells = [int(min(float(number), 1e6)) for number in _cells(written)]
         for first, last in zip(cells[0::2], cells[1::2], strict=False):
-            yield Mark(*found.span(), _corners(first, last), found["label"])
+            yield Mark(start, end, _corners(first, last), label)
 
 
 def _corners(first: int, last: int) -> tuple[float, ...]:

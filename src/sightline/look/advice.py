@@ -16,6 +16,8 @@ def advised(no: Refusal, upstream: Upstream | None, settings: Settings) -> Refus
             return replace(no, remedy=f"its key was refused; check {_key(upstream, settings)}")
         case 404:
             return replace(no, remedy="there is no such model there; name another one")
+        case 400 | 413 | 415 | 422:  # to be said again, word for word, as often as it is asked
+            return replace(no, remedy="it refuses the request as it is; ask with another file, question or model")
     return no
 
 

@@ -14,6 +14,7 @@ from sightline.look.analyze_result import Analysis, Failed
 from sightline.look.analyze_seer import lookers
 from sightline.look.crops import CropLike
 from sightline.look.doors import Door
+from sightline.look.grounds import coordinates_of
 from sightline.look.loop import wait
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
@@ -72,7 +73,8 @@ def looked(door: Door, asking: Asking) -> Analysis | Refusal:
     found, named = wait(lookers(settings, door.record, asking.model, door.behalf, by_tool=asking.by_tool))
 
     def look(seer: Seer, instead: Refusal | None) -> Analysis | Refusal:
-        return Look(door, settings, asking, parts, seer, named, since, instead).done()
+        form = coordinates_of(settings, seer.name, named)
+        return Look(door, settings, asking, parts, seer, named, form, since, instead).done()
 
     failure: Refusal | None = None
     for seer in found:

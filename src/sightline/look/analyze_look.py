@@ -5,35 +5,38 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from sightline.engine import flights
+from sightline.engine.boxes import blocks, measured, placed
+from sightline.engine.comparing import counted
+from sightline.engine.looks import resized
 from sightline.engine.shelf import Shelf
-from sightline.grounding.families import FALLBACK, NONE, format_of
 from sightline.grounding.formats import FORMATS
+from sightline.grounding.place import Placed
 from sightline.look.advice import advised, never_asked
 from sightline.look.analyze_asking import Asking, form_of
 from sightline.look.analyze_parts import Part, sent_to
-from sightline.look.analyze_result import Analysis, Seen, blocks, fence, measured, placed
+from sightline.look.analyze_result import Analysis
 from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
+from sightline.look.views import keep
 from sightline.model.asking import Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
-from sightline.model.facts import Description
+from sightline.model.facts import Description, Member
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes import joint
-from sightline.passes.words import fallen
+from sightline.passes.words import fallen, fence
 from sightline.pixels.similar import likeness
-from sightline.profiles.names import matches
 from sightline.seers.local.seer import LOCAL
-from sightline.seers.prompt import INSTRUCTIONS, version
+from sightline.seers.prompt import INSTRUCTIONS, version, with_form
 from sightline.seers.registry import Named
 from sightline.settings import Settings
 
@@ -79,35 +82,46 @@ class Look:
     parts: Sequence[Part]
     seer: Seer
     named: Named | None  # where somebody was named, whose prices may be known
+    form: str  # how the seer is asked for coordinates
     since: float  # when it was asked for
     instead: Refusal | None = None  # why somebody else does not look
 
     def done(self) -> Analysis | Refusal:
         began = time.monotonic()
         hints, likeness = self._hints()
-        ready = self._sent() if self._tells_sizes else []
+        ready = self._sent() if len(self.parts) > 1 and FORMATS[self.form].counts_pixels else []  # the words tell sizes
         if isinstance(ready, Refusal):
             return ready
-        instructions, words = self._prompt(hints, [image.size for image in ready])
+        instructions, words = self._prompt(hints, self._members([image.size for image in ready]))
         known = None if self.asking.save else self._remembered(instructions, words)
         if known is None and not self._may_ask():
             return TOO_OFTEN
         sent = ready if known or ready else self._sent()
         if isinstance(sent, Refusal):
             return sent
+        self._keep()
         answer = known or self._asked(Question(words, tuple(sent), instructions, asked=self.asking.question))
         made = answer if isinstance(answer, Refusal) else self._analysis(answer)
         self._note(made, time.monotonic() - began, likeness)
         return made
 
+    def _keep(self) -> None:
+        """The bytes are there before anything refers to them, and whenever it does so again."""
+        held = self.door.record.holds(self.door.scope, {part.sha256 for part in self.parts})
+        for part in self.parts:
+            if part.sha256 not in held:
+                keep(self.door, part.whole, part.found.path)
+            elif part.found.path:
+                self.door.record.place(self.door.scope, part.sha256, part.found.path)
+
     def _sent(self) -> list[Image] | Refusal:
         return sent_to(self.door, self.seer, self.form, self.parts)
 
-    @property
-    def _tells_sizes(self) -> bool:
-        """Several images whose pixels are counted as they are sent, so that the words must know what is sent."""
-        form = self.form
-        return len(self.parts) > 1 and form != NONE and FORMATS[form].scale is None
+    def _members(self, sent: Sequence[Size]) -> tuple[Member, ...]:
+        return tuple(
+            Member(part.sha256, part.picture.size, part.found.name, resized(size, part.size), part.box)
+            for part, size in zip(self.parts, sent or [part.size for part in self.parts], strict=True)
+        )
 
     def _may_ask(self) -> bool:
         """A model may have somebody asked so often in a turn; what is known already is free."""
@@ -124,24 +138,15 @@ class Look:
     def _generic(self) -> bool:
         return not self.asking.question
 
-    @property
-    def form(self) -> str:
-        """How the seer is asked for coordinates: without, where a description is kept or the seer measures them."""
-        if self.asking.save or not self.settings.values["grounding"] or self.seer.name == LOCAL:
-            return NONE
-        return grounding_of(self.settings, (self.seer.name, *(self.named.names if self.named else ())))
-
-    def _prompt(self, hints: Sequence[str], sizes: Sequence[Size]) -> tuple[str, str]:
-        """What the seer is told, and what it is asked; `sizes` are those in which it counts pixels."""
+    def _prompt(self, hints: Sequence[str], images: Sequence[Member]) -> tuple[str, str]:
+        """What the seer is told, and what it is asked."""
         words, many = self.asking.words, len(self.parts) > 1
         if many:
             told = joint.prompt(len(self.parts), words, hints)
-            shown = sizes or [part.size for part in self.parts]
-            named = joint.introduced([(size, part.found.name) for size, part in zip(shown, self.parts, strict=True)])
-            words = f"{named}\n\n{words}"
+            words = f"{joint.introduced(counted(images, self.form))}\n\n{words}"
         else:
             told = (self.settings.system_prompt or INSTRUCTIONS) if self._generic else _ASKED
-        return "\n\n".join(filter(None, (told, FORMATS[self.form].instruction))), words
+        return with_form(told, self.form), words
 
     def _hints(self) -> tuple[list[str], float | None]:
         """What names and likeness of several images say; a model that asks has said itself what it wants."""
@@ -174,22 +179,19 @@ class Look:
             return None
         part = self.parts[0]
         kept = self.door.record.description(self.door.scope, part.sha256, self.seer.name, self._version)
-        return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.size,))
+        return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.image.seen,))
 
     @property
     def _plain(self) -> bool:
         """Is the answer what the record keeps of an image? The places that the local seer tells are kept nowhere."""
         (part, *more) = self.parts
-        asked_for_all = self._generic and not more and not part.box
-        return asked_for_all and self.form == NONE and self.seer.name != LOCAL
+        return self._generic and not more and not part.box and self.seer.name != LOCAL
 
     @property
     def _version(self) -> str:
-        return version(self.settings.system_prompt or INSTRUCTIONS)
+        return version(self.settings.system_prompt or INSTRUCTIONS, self.form)
 
     def _asked(self, question: Question) -> _Known | Refusal:
-        for part in self.parts:
-            self.door.record.keep_image(self.door.scope, part.whole)  # before anything refers to it
         answer = self._answer(question)
         if isinstance(answer, Refusal):
             return advised(answer, self.named.upstream if self.named else None, self.settings)
@@ -200,7 +202,7 @@ class Look:
         known = _Known(self._order, replace(said, text=text), tuple(one.size for one in question.images))
         with _lock:
             _shelf(self.settings).put(self._key(question.instructions, question.words), known)
-        self._save(text)
+        self._save(known)
         return replace(known, cached=shared)
 
     def _answer(self, question: Question) -> Answer | str | Refusal:
@@ -216,31 +218,35 @@ class Look:
         shared = flights.once(self.door.record, self.door.scope, name, ask, _text, self.since)
         return wait(shared)
 
-    def _save(self, text: str) -> None:
+    def _save(self, known: _Known) -> None:
         """Nobody pays twice for the same description; where there is one already, only the user's will changes it."""
         if not (self.asking.save or self._plain):
             return
-        (part,) = self.parts
-        said = Description(part.sha256, part.picture.size, text, self.seer.name)
+        (one,) = self._members(known.sent)
+        said = Description(one.sha256, one.size, known.answer.text, self.seer.name, self.form, one.sent)
         self.door.record.keep_description(self.door.scope, said, self._version)
-        if self.asking.save:
-            self.door.record.retell(self.door.reach, said)  # also where conversations have it already
+        if self.asking.save:  # also where conversations have it already
+            boxes = self._boxes(self._found(known.answer, (one,)), (one,), _MOST_BEHIND)
+            self.door.record.retell(self.door.reach, replace(said, boxes=boxes))
 
     def _analysis(self, known: _Known) -> Analysis:
-        images = tuple(
-            Seen(part.sha256, part.picture.size, sent, part.box, part.found.name)
-            for part, sent in zip(self.parts, known.sent, strict=True)
-        )
-        text, form, cached = known.answer.text, self.form, known.cached
-        found = measured(known.answer.spots, images) or (placed(text, form, images) if form != NONE else ())
+        images, text, cached = self._members(known.sent), known.answer.text, known.cached
+        found = self._found(known.answer, images)
         if self.instead and self.instead.code == "no_consent":
             text = f"{text}\n\n{fallen(self.instead, self.seer.name)}"
-        written = fence(images, text, form, self.seer.name, generic=self._generic)
-        behind = blocks(images, found, _MOST_BEHIND - len(written)) if self.settings.values["boxes"] else []
+        written = fence(images, text, self.form, self.seer.name, asked=not self._generic)
+        behind = self._boxes(found, images, _MOST_BEHIND - len(written))
         usage = Usage() if cached else known.answer.usage
         spent = None if cached else self._spent(usage)
-        whole = "\n".join([written, *behind])
+        whole = "\n".join(filter(None, (written, behind)))
         return Analysis(images, self.asking.question, self.seer.name, text, whole, found, usage, spent, cached)
+
+    def _found(self, answer: Answer, images: Sequence[Member]) -> tuple[Placed, ...]:
+        """All that it points at."""
+        return measured(answer.spots, images) or placed(answer.text, self.form, images)
+
+    def _boxes(self, found: Sequence[Placed], images: Sequence[Member], room: int) -> str:
+        return blocks(images, found, room) if self.settings.values["boxes"] else ""
 
     def _spent(self, usage: Usage) -> float | None:
         if self.seer.name == LOCAL:
@@ -276,29 +282,6 @@ class Look:
                 )
                 entry = Entry(entry.kind, images, about=about, error=entry.error)  # what was spent is noted once
         self.door.record.note(self.door.scope, entry)
-
-
-def entries_of(settings: Settings) -> dict[str, str]:
-    """The user's word about how models write coordinates."""
-    said = cast("Mapping[str, Any]", settings.values["groundingModels"])
-    return {model: str(entry["format"] if isinstance(entry, dict) else entry) for model, entry in said.items()}
-
-
-def grounding_of(settings: Settings, names: Sequence[str]) -> str:
-    """How a model, by any of its names, is asked for coordinates: as the user says of it, or as its family writes."""
-    said = _grounds(settings, names)
-    if said is False or isinstance(said, str):
-        return said or NONE
-    found = format_of(names[0], entries_of(settings), names[1:])
-    return FALLBACK if said and found == NONE else found
-
-
-def _grounds(settings: Settings, names: Sequence[str]) -> bool | str | None:
-    """Whether models of these names write coordinates, or how, where the user says so of a pattern."""
-    known = (*names, *(name.partition("/")[2] for name in names))
-    said = (facts for pattern, facts in settings.models.items() if any(matches(pattern, name) for name in known))
-    ways = (way for facts in said if isinstance(way := facts.get("grounding"), bool | str))
-    return next(ways, None)
 
 
 def _text(answer: Answer | Refusal) -> str | None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sightline.grounding.families import NONE
-from sightline.grounding.size import GRIDS
+from sightline.engine.presized import exact, exactly, goal
 from sightline.look.analyze_asking import Asking
 from sightline.look.doors import Door
 from sightline.look.views import Found, bitmap, shown_of
 from sightline.model.crop import Crop, Pixels, resolve
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Picture, base64_length
+from sightline.model.image import Image, Picture
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
-from sightline.passes.fit import target
 from sightline.pixels.bitmap import within_bounds
-from sightline.profiles.families import family
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +65,11 @@ def _part(door: Door, reference: object, crop: Crop | None) -> Part | Refusal:
 
 def sent_to(door: Door, seer: Seer, form: str, parts: Sequence[Part]) -> list[Image] | Refusal:
     """The pixels that are meant, as the seer takes them: nothing of them is trimmed or moved."""
-    encoded = sum(base64_length(len(each.found.data)) for each in parts)
-    goal = replace(target(seer.limits, len(parts), encoded), plain=True)
-    if form != NONE:
-        goal = replace(goal, sizing=family(seer.name).sizing)
+    fitting = replace(door, target=goal(seer, form, [len(each.found.data) for each in parts]))
     sent = []
     for part in parts:
-        one = _exactly(door, seer, form, part) if form in GRIDS else _fitting(replace(door, target=goal), part)
+        work = exactly(seer, form, part.size, part.box)
+        one = _fitting(fitting, part) if work is None else _made(door, part, work)
         if isinstance(one, Refusal):
             return one
         sent.append(one)
@@ -90,15 +85,6 @@ def _fitting(door: Door, part: Part) -> Image | Refusal:
     return shown.image or Image(part.sha256, part.picture.mime, shown.whole, part.found.data)
 
 
-def _exactly(door: Door, seer: Seer, form: str, part: Part) -> Image | Refusal:
-    limits, box = seer.limits, part.box
-    arguments: dict[str, Any] = {
-        "box": [box.x, box.y, box.width, box.height] if box else None,
-        "format": form,
-        "formats": list(limits.formats),
-        "bytes": (limits.encoded_bytes or 1 << 40) // 4 * 3,
-    }
-    made = door.workers.ask("exact", part.found.data, arguments)
-    if isinstance(made, Refusal):
-        return made
-    return Image(hashlib.sha256(made.data).hexdigest(), made.facts["mime"], Size(*made.facts["size"]), made.data)
+def _made(door: Door, part: Part, work: Mapping[str, Any]) -> Image | Refusal:
+    made = door.workers.ask("exact", part.found.data, dict(work))
+    return made if isinstance(made, Refusal) else exact(made)

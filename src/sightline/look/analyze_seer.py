@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass, field, replace
 
 from sightline.dial import Dialler
 from sightline.engine.local import local_seer
+from sightline.engine.shelf import Shelf
 from sightline.look.capable import provider_of, supports_vision
 from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.upstreams import NOBODY, directory
-from sightline.look.whole import named_seer, proxies, seer_at, seers
+from sightline.look.whole import named_seer, providers, proxies, seeing, seers
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.seers.local.seer import LOCAL
-from sightline.seers.registry import OURS, Named, elsewhere
+from sightline.seers.choice import Seers
+from sightline.seers.registry import OURS, Named, meant
 from sightline.settings import Settings
 
 _KEPT = 8  # for as many different settings
+_ASKED = 16  # of as many different names
 _NO_ONE = Refusal(
     "unavailable",
     "no model that could look was found",
@@ -37,6 +38,19 @@ class _Place:
     record: Record
     found: Directory
     dialler: Dialler
+    asked: Shelf[tuple[Seers, Named | None]] = field(default_factory=lambda: Shelf(_ASKED))
+
+    def seers(self, model: str, *, by_tool: bool) -> tuple[Seers, Named | None] | Refusal:
+        """Who is asked where this model is named, and who that is: found out once, unless something is missing."""
+        if known := self.asked.get((model, by_tool)):
+            return known
+        one = named(self.settings, self.found, model, by_tool=by_tool)
+        if isinstance(one, Refusal):
+            return one
+        local = local_seer(self.settings.data, reading())
+        fallen_to = local if not model or one is OURS else None  # whom a call names, it means
+        made = seers(self.settings, self.found, one, self.record, self.dialler, fallen_to), one
+        return made if isinstance(local, Refusal) else self.asked.put((model, by_tool), made)
 
 
 _places: list[_Place] = []
@@ -71,21 +85,10 @@ def named(settings: Settings, found: Directory, model: str, *, by_tool: bool = F
 
 
 def _named(settings: Settings, found: Directory, own: Named | Refusal | None, model: str) -> Named | Refusal:
-    provider, _, name = model.partition("/")
-    if model == LOCAL:
-        return OURS
-    if not (provider and name):
-        return Refusal(
-            "invalid_input", f"VISION_NOT_SUPPORTED: {model!r:.80} names no provider", "write PROVIDER/MODEL"
-        )
-    if isinstance(own, Named) and provider in (own.provider, *(settings.named_seer or ())[:1]):
-        there = seer_at(settings, own.upstream, name, own.api_key)
-        return replace(there, wire=own.wire, said=provider) if isinstance(there, Named) else there
-    if provider not in found.named:
-        known = ", ".join(sorted(found.named))
-        no = Refusal("invalid_input", f"there is no provider {provider!r:.80}", f"known are {known}")
-        return elsewhere(provider, name) or no
-    return seer_at(settings, found.named[provider], name)
+    one = meant(providers(settings, found, own if isinstance(own, Named) else None), model)
+    if isinstance(one, Refusal):
+        return replace(one, what=f"VISION_NOT_SUPPORTED: {one.what}")
+    return one if one is OURS else seeing(settings, one)
 
 
 def receiver_of(settings: Settings, model: str) -> str:
@@ -102,12 +105,10 @@ async def lookers(
 ) -> tuple[Sequence[Seer | Refusal], Named | None]:
     """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
     place = _place(settings, record)
-    one = place if isinstance(place, Refusal) else named(settings, place.found, model, by_tool=by_tool)
-    if isinstance(place, Refusal) or isinstance(one, Refusal):
-        return [cast("Refusal", one)], None
-    local = local_seer(settings.data, reading())
-    fallen_to = local if not model or one is OURS else None  # whom a call names, it means
-    asked = seers(settings, place.found, one, record, place.dialler, fallen_to)
+    found = place if isinstance(place, Refusal) else place.seers(model, by_tool=by_tool)
+    if isinstance(found, Refusal):
+        return [found], None
+    asked, one = found
     nobody = Behalf(Visitor(NOBODY, "openai_chat", record.scope_of("")), Profile(NOBODY.name, "openai_chat", ""))
     whose = behalf or nobody
     return await asked.of(whose.visitor, whose.profile) or [_NO_ONE], one

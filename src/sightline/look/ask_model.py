@@ -20,7 +20,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
 from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import found
-from sightline.seers.registry import OURS, Named, Registry, elsewhere
+from sightline.seers.registry import OURS, Named, Registry, meant
 from sightline.settings import Settings
 
 _NOBODY = Unanswered(
@@ -67,11 +67,11 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
         here = await _unnamed(settings, known, ours) if own is None else _instead_of(own, ours)
         if here is not None:
             return here
-    one = own if model is None else _asked_for(model, reached.providers)
+    one = own if model is None else meant(reached.providers, model)
     if one is OURS:
         return ours
-    if isinstance(one, Unanswered):
-        return one
+    if isinstance(one, Refusal):
+        return Unanswered("VISION_NOT_SUPPORTED", str(one))
     assert one is not None
     provider = provider_of(one.upstream, settings)
     return Chosen(
@@ -100,21 +100,6 @@ def _instead_of(named: Named, ours: Chosen) -> Chosen | None:
         return None
     no = next((each for each in ours.registry.hindrances(named) if each.code == "no_consent"), None)
     return replace(ours, instead=no) if no else None
-
-
-def _asked_for(model: str, reached: Mapping[str, Named]) -> Named | Unanswered:
-    """A name without a provider is nobody's: several serve models of one name, and one of them gets the file."""
-    provider, _, name = model.partition("/")
-    if model == LOCAL:
-        return OURS
-    if provider not in reached and (other := elsewhere(provider, name)):
-        return other
-    if not name or provider not in reached:
-        known = ", ".join(sorted(reached))
-        return Unanswered(
-            "VISION_NOT_SUPPORTED", f"{model!r:.100} names no known provider (write one of {known}, /MODEL)"
-        )
-    return replace(reached[provider], model=name)
 
 
 def _proxy_variables(environment: Mapping[str, str]) -> frozenset[tuple[str, str]]:

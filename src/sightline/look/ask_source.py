@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Literal
 
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.both import waited
 from sightline.look.doors import NATIVE, Door
+from sightline.look.loop import wait
 from sightline.model.fence import sound
 from sightline.model.image import Image, Target, base64_length
 from sightline.model.refusal import Refusal
@@ -24,6 +24,8 @@ MIB = 1024 * 1024
 _OPENING = 4096  # bytes that tell what a file is
 _IMAGE_BYTES = 5 * MIB  # of an image that is sent as it is
 _DOCUMENT_BYTES = 32 * MIB
+_TAKEN = "give a PNG, JPEG, GIF, WEBP or PDF"
+_FILMED = "give an MP4, MOV or WebM"
 _ONE = Unanswered("INVALID_INPUT", "exactly one file is asked about (give one of its path, its address and its base64)")
 
 
@@ -68,7 +70,7 @@ def _fetched(door: Door, url: str) -> Taken | Unanswered:
     """To ask about an address is what this is for: it needs no more of a grant than the tool itself."""
     from sightline.sources import web
 
-    page = waited(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
+    page = wait(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
     return Unanswered.of_address(page) if isinstance(page, Refusal) else Taken(page.data, sound(page.name))
 
 
@@ -87,7 +89,7 @@ def judged(door: Door, file: Taken, fit: Fit) -> Image | Taken | Unanswered:
     if file.kind is PDF:
         return _within(file)
     if file.kind.family != "bitmap":
-        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, neither an image nor a PDF")
+        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name} ({_TAKEN})")
     picture = within_bounds(file.data)
     if isinstance(picture, Refusal):
         return Unanswered.of_file(picture)
@@ -111,7 +113,7 @@ def _untaken(file: Taken) -> Unanswered | None:
 def filmed(file: Taken) -> Taken | Unanswered:
     """A video as it is."""
     if file.kind.family != "video":
-        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, not a video")
+        return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, not a video ({_FILMED})")
     return _within(file)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import cast
 from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
 from sightline.engine.local import local_seer, readers
-from sightline.engine.options import Price
+from sightline.engine.options import Grounds, Price
 from sightline.look.doors import folders
+from sightline.look.grounds import coordinates_of
 from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
 from sightline.look.usage import cost
 from sightline.model.asking import Usage
@@ -26,7 +28,7 @@ from sightline.profiles.lookup import Override, by_address
 from sightline.seers.choice import Named, Seers
 from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import SERVERS
-from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
+from sightline.seers.prompt import INSTRUCTIONS, QUESTION
 from sightline.seers.registry import NO_LOCAL, OURS, Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
 from sightline.sources.file import Policy
@@ -113,11 +115,10 @@ def engine(
     references: bool = False,
 ) -> Engine:
     """`references`: pasted images get theirs beside them, which a program that prepares a body has to ask for."""
-    instructions = settings.system_prompt or INSTRUCTIONS
+    named = named_seer(settings, found)
     options = Options(
-        instructions=instructions,
+        instructions=settings.system_prompt or INSTRUCTIONS,
         question=QUESTION,
-        prompt=version(instructions),
         mode=settings.mode,
         max_images=settings.max_images_per_turn,
         context=settings.values["includeContext"] is True,
@@ -125,6 +126,8 @@ def engine(
         alike=cast("float", settings.values["pHashSimilarityThreshold"]),
         joint_turns=settings.values["joint"] == "turn",
         price=price_of(settings, found),
+        grounds=_grounds(settings, named if isinstance(named, Named) else None),
+        boxes=settings.values["boxes"] is True,
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
@@ -133,6 +136,11 @@ def engine(
         image_model=str(settings.values["imageModel"]),
     )
     return Engine(record, asked, options, workers)
+
+
+def _grounds(settings: Settings, named: Named | None) -> Grounds:
+    """Asked with every look; a client's words may be among the names."""
+    return lru_cache(maxsize=256)(lambda seer: coordinates_of(settings, seer, named))
 
 
 def price_of(settings: Settings, found: Directory) -> Price:
@@ -182,10 +190,15 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
 
 def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -> Named | Refusal:
     """A model of an upstream as one that looks; `key` where neither the upstream nor a usual variable has one."""
-    there = _provider(settings, upstream, key)
-    if lookup.profile(upstream.preset, api_of(there.wire), model, _overrides(settings)).vision is False:
-        return Refusal("invalid_input", f"{upstream.name}/{model} takes no images itself", "name a model that sees")
-    return replace(there, model=model)
+    return seeing(settings, replace(_provider(settings, upstream, key), model=model))
+
+
+def seeing(settings: Settings, one: Named) -> Named | Refusal:
+    """Nobody who is known to be blind."""
+    upstream, wire = one.upstream, api_of(one.wire)
+    if lookup.profile(upstream.preset, wire, one.model, _overrides(settings)).vision is False:
+        return Refusal("invalid_input", f"{upstream.name}/{one.model} takes no images itself", "name a model that sees")
+    return one
 
 
 def registry(
@@ -197,10 +210,16 @@ def registry(
     local: Seer | Refusal = NO_LOCAL,
 ) -> Registry:
     """Everybody who can be asked for a model by name. The one whom the settings name is asked as they say."""
+    return Registry(http, _consented(record), providers(settings, found, named), local)
+
+
+def providers(settings: Settings, found: Directory, named: Named | None) -> dict[str, Named]:
+    """Of whom models can be asked for, by every name that the user may have for them."""
     known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
-    if named is not None and named is not OURS and settings.named_seer is not None and settings.named_seer[0]:
-        known[settings.named_seer[0]] = replace(named, model="")
-    return Registry(http, _consented(record), known, local)
+    if named is None or named is OURS or settings.named_seer is None:
+        return known
+    aliases = filter(None, (named.provider, settings.named_seer[0]))
+    return known | {alias: replace(named, model="", said=alias) for alias in aliases}
 
 
 def _provider(settings: Settings, upstream: Upstream, key: str = "") -> Named:

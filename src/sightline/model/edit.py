@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightline.model.scene import Json, Path
+from sightline.model.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Replace:
     """The value at `place` becomes `value`."""
 
@@ -15,7 +14,7 @@ class Replace:
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Insert:
     """`value` goes into a list, before the element that stands at `place`, or at its end.
 
@@ -26,7 +25,7 @@ class Insert:
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rebuild:
     """The list at `place` is made anew: a number is the element that stands there now, which stays to the letter."""
 
@@ -34,7 +33,7 @@ class Rebuild:
     elements: tuple[int | dict[str, Json], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Remove:
     """The member at `place` leaves its object, in which another one stays; as often as its key stands there."""
 

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
-from sightline.model.geometry import Size
+from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline, Link, Source
+from sightline.model.value import value
 
+K = TypeVar("K")
 T = TypeVar("T")
+NO_FORM = "none"  # the way of writing coordinates of somebody who writes none
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Probe:
     """What does the header say? Answered by `Picture`."""
 
     image: Inline
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Check:
     """Can every pixel be decoded? Answered by `Picture`."""
 
     image: Inline
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refit:
     """The image, made to fit. Answered by `Image`."""
 
@@ -36,7 +38,7 @@ class Refit:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Look:
     """What is to be seen there? Answered by `Description`."""
 
@@ -46,7 +48,7 @@ class Look:
     beyond: bool = False  # there are more images than are looked at, and this is not among the newest
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Compare:
     """What do several images of a turn show together? Answered by `Joint`; a refusal: nothing is said of that."""
 
@@ -57,27 +59,27 @@ class Compare:
     whole: bool = True  # False: there is one more, which cannot be read
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keep:
     """The image, safe in the record before anything refers to it. Answered by `Kept`."""
 
     image: Inline
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Kept:
     sha256: str
     picture: Picture
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Fetch:
     """What an address holds, for a model that cannot be given the address. Answered by `Inline`."""
 
     link: Link
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Present:
     """Was there a file at this path when the conversation had come to a message? Answered by `bool`."""
 
@@ -85,12 +87,12 @@ class Present:
     message: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Recall:
     """What is known of the conversation beyond its words. Answered by `History`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class History:
     """For each message, its length in tokens without images; and which requests met a cold cache."""
 
@@ -99,35 +101,59 @@ class History:
     head: int = 0  # tokens in front of the first message: system and tools
 
 
-@dataclass(frozen=True, slots=True)
+@value
+class Member:
+    """One image of a look: which part of it was looked at, and in what size."""
+
+    sha256: str
+    size: Size  # of the whole image
+    filename: str = ""
+    sent: Size | None = None  # None: in its own
+    box: Box | None = None  # None: all of it
+
+    @property
+    def region(self) -> Size:
+        return self.box.size if self.box else self.size
+
+    @property
+    def seen(self) -> Size:
+        """In which whoever looked was given it."""
+        return self.sent or self.region
+
+    @property
+    def id(self) -> str:
+        return f"sha256:{self.sha256}" + (f"#crop:{self.box}" if self.box else "")
+
+
+@value
 class Description:
     sha256: str
     size: Size
     text: str
     seer: str
+    form: str = NO_FORM
+    sent: Size | None = None  # None: in its own size
+    boxes: str = ""  # all that the words point at, in pixels of the image, as it stands behind them
+
+    @property
+    def image(self) -> Member:
+        return Member(self.sha256, self.size, sent=self.sent)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One of several images that were looked at together."""
-
-    sha256: str
-    size: Size
-    filename: str = ""
-
-
-@dataclass(frozen=True, slots=True)
+@value
 class Joint:
     images: tuple[Member, ...]  # in the order in which the words speak of them
     text: str
     seer: str
+    form: str = NO_FORM
+    boxes: str = ""
 
 
 Need = Probe | Check | Refit | Look | Compare | Keep | Fetch | Present | Recall
 Answer = Picture | Image | Description | Joint | Kept | Inline | bool | History | Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Needs:
     """What a pass lacks; the driver answers all of it at once and decides again."""
 
@@ -150,6 +176,16 @@ class Facts:
         found = self._answers.get(need)
         assert found is None or isinstance(found, (kind, Refusal)), (need, found)
         return found
+
+    def answers(self, needs: Mapping[K, Need], kind: type[T]) -> dict[K, T | Refusal] | Needs:
+        """The answers to all of these, or those that are not known yet."""
+        found: dict[K, T | Refusal] = {}
+        for name, need in needs.items():
+            if (answer := self.answer(need, kind)) is not None:
+                found[name] = answer
+        if len(found) == len(needs):
+            return found
+        return Needs(frozenset(need for name, need in needs.items() if name not in found))
 
     def with_answers(self, answers: Mapping[Need, Answer]) -> Facts:
         return Facts({**self._answers, **answers})

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
+from sightline.model.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Shown:
     """The model gets the pixels as the client sent them; `mime` corrects a declaration that lied."""
 
     mime: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refitted:
     """The model gets the pixels in another size or format."""
 
@@ -24,7 +23,7 @@ class Refitted:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Told:
     """The model gets words in the place of pixels."""
 
@@ -33,7 +32,7 @@ class Told:
     size: Size | None = None  # of what was described
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refused:
     """The model gets one honest sentence in the place of pixels."""
 
@@ -41,7 +40,7 @@ class Refused:
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Retired:
     """The model has seen it in an earlier step, and gets a line that says what it was and how to see it again."""
 
@@ -49,7 +48,7 @@ class Retired:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Repeated:
     """It is written into a text of a result that holds the same image once more: here the model gets a word."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sightline.model.value import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Size:
     width: int
     height: int

@@ -8,6 +8,7 @@ import pybase64
 
 from sightline.model.geometry import Map, Size
 from sightline.model.sizing import Sizing, seen, tokens
+from sightline.model.value import value
 
 
 def base64_length(size: int) -> int:
@@ -15,7 +16,7 @@ def base64_length(size: int) -> int:
     return 4 * -(-size // 3)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Picture:
     """What the first bytes of an image say about it."""
 
@@ -43,6 +44,17 @@ class Image:
     @property
     def data_url(self) -> str:
         return f"data:{self.mime};base64,{self.base64}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An image of the record, without its bytes."""
+
+    sha256: str
+    mime: str
+    size: Size
+    bytes: int
+    path: str = ""  # where it was found last; empty: it came by another way
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ MARKER = "[image shown in the following message]"
 BESIDE = "[image shown beside this result]"
 BRIDGE = "I will look at the images that the tools brought."
 
+REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+"""What clients themselves say in the user's name. A message of nothing else is not the user's."""
+
 _LONGEST = 1024  # letters of such words: what is longer is somebody's text, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
 _brackets = re.compile(r"[\[\]()]+")
@@ -25,7 +28,7 @@ _PEERS = (
     "Tool result image:",
 )
 _tagged = re.compile(r"<tool_result\b[^>]*\btool_call_id=[\"']?(?P<id>[^\s\"'>]+)[^>]*>|</tool_result>").fullmatch
-_FIRST = frozenset({"[", "<", *(words[0] for words in _PEERS)})  # the letters that any of them begins with
+FIRST = frozenset({"[", "<", *(words[0] for words in _PEERS)})  # the letters that any of all these begins with
 SEE_BELOW = "(see following user message for image)"
 """With this, in a tool's text, one program announces a user message of images without a word."""
 
@@ -46,7 +49,8 @@ def reference(sha256: str) -> str:
 
 def refers(text: str) -> bool:
     """Is this nothing but the reference of an image?"""
-    return len(text) <= _LONGEST and bool(_our_reference(text.strip()))
+    bare = text.strip()
+    return bare[:1] == "[" and len(text) <= _LONGEST and bool(_our_reference(bare))
 
 
 def _bare(name: str) -> str:
@@ -59,7 +63,7 @@ def _bare(name: str) -> str:
 def leads(text: str) -> bool:
     """Is this nothing but the words that somebody put beside an image that was moved?"""
     bare = text.strip()
-    if len(text) > _LONGEST or bare[:1] not in _FIRST:
+    if len(text) > _LONGEST or bare[:1] not in FIRST:
         return False
     return bare in _PEERS or bool(_our_label(bare)) or bool(_tagged(bare))
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
+from sightline.model.answered import Answered
 from sightline.model.asking import Answer, Question
 from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
-from sightline.model.image import Image
+from sightline.model.image import Image, Kept
 from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
 from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.model.telling import Telling
 
 
@@ -71,8 +73,20 @@ class Record(Protocol):
         """None is the scope of the record's owner, who may see everything in it."""
         ...
 
+    def holds(self, scope: str, images: Collection[str]) -> AbstractSet[str]:
+        """Of these, by their sha256, all that are kept and will be: to be referred to counts as a use."""
+        ...
+
     def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
         """The sha256 of every image that begins so, in order; two are enough to show that a prefix is not unique."""
+        ...
+
+    def place(self, scope: str, sha256: str, path: str) -> None:
+        """An image that is kept was found there; of many places the newest few are remembered."""
+        ...
+
+    def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
+        """Those that were found in one of the folders, or with None all, the newest first."""
         ...
 
     def keep_perception(self, scope: str, perception: Perception) -> bool:
@@ -96,6 +110,22 @@ class Record(Protocol):
 
     def looked(self, scope: str, turn: str) -> AbstractSet[str]:
         """The images for which somebody was asked in this turn."""
+        ...
+
+    def answers_in_legs(self, scope: str) -> bool:
+        """Is there any answer in legs? Nearly nobody has one, and whoever has none need not be looked through."""
+        ...
+
+    def answered(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
+        """The answers that these keys may mean."""
+        ...
+
+    def keep_answered(self, scope: str, answered: Answered) -> None:
+        """An answer in legs, before its client has all of it."""
+        ...
+
+    def settle(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
+        """What the calls of its last leg brought; the first word counts."""
         ...
 
     def retell(self, scope: str | None, description: Description) -> None:

@@ -10,6 +10,7 @@ from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, To
 from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
+from sightline.model.letters import PER_TOKEN
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Path, Scene, Sight
 from sightline.model.sizing import Sizing, tokens
@@ -17,7 +18,6 @@ from sightline.model.source import Inline, Source
 
 Name = Literal["shown", "refitted", "told", "retired", "refused", "repeated"]
 
-_LETTERS_PER_TOKEN = 4
 _LONGEST = 300  # letters of a name or a reason
 
 
@@ -118,7 +118,7 @@ def _line(sight: Sight, sizing: Sizing | None, facts: Facts) -> Line:
     pixels = tokens(size, sizing) if size and sizing else None
     before = pixels
     if sight.within is not None and isinstance(sight.source, Inline):
-        before = len(sight.source.text) // _LETTERS_PER_TOKEN  # a model would have read it letter by letter
+        before = len(sight.source.text) // PER_TOKEN  # a model would have read it letter by letter
     fate = sight.fate or Shown()
     match fate:
         case Shown(mime=mime):
@@ -156,7 +156,7 @@ def _size(source: Source, facts: Facts) -> Size | None:
 
 
 def _of_words(words: str) -> int:
-    return -(-len(words) // _LETTERS_PER_TOKEN)
+    return -(-len(words) // PER_TOKEN)
 
 
 def _pointer(place: Path) -> str:

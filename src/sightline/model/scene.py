@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from sightline.model.fate import Fate, Refitted, Shown
 from sightline.model.source import Source
+from sightline.model.value import value
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Path: TypeAlias = tuple[str | int, ...]
@@ -16,7 +17,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _LONGEST_NAME = 255
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """The tool call that brought a sight."""
 
@@ -32,7 +33,7 @@ class Call:
         return last if 0 < len(last) <= _LONGEST_NAME else None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sight:
     place: Path  # of the image block; of the string, where a library has written the image into one
     source: Source
@@ -69,7 +70,7 @@ class Sight:
 Role: TypeAlias = Literal["user", "assistant", "tool", "other"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One item of a conversation, in the words that all wires share."""
 
@@ -77,7 +78,7 @@ class Message:
     opens: bool = False  # a turn begins here: a person has said something
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Scene:
     model: str
     sights: tuple[Sight, ...] = ()
@@ -86,9 +87,10 @@ class Scene:
     tools: frozenset[str] = frozenset()  # the names of those that the model may call
     partial: bool = False  # the provider holds a part of the conversation that is not in the body
     calls: tuple[tuple[int, Call], ...] = ()  # those that name a file, each with the message that makes it
+    ours: frozenset[str] = frozenset()  # of the tools, those that we offer and answer ourselves
 
     def with_sights(self, sights: tuple[Sight, ...]) -> Scene:
-        return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls)
+        return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls, self.ours)
 
     @property
     def ends(self) -> tuple[int, ...]:

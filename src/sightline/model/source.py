@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from blake3 import blake3
 
+from sightline.model.value import value
+
 _SAMPLE = 32
 
 
@@ -26,6 +28,14 @@ class Inline:
             known = self.__dict__["_key"] = blake3(self.text).hexdigest()
         return known
 
+    @property
+    def is_named(self) -> bool:
+        return "_key" in self.__dict__
+
+    def named(self, key: str) -> None:
+        """By somebody who holds the same text, and its key."""
+        self.__dict__["_key"] = key
+
     def __hash__(self) -> int:
         known: int | None = self.__dict__.get("_sample")
         if known is None:
@@ -39,14 +49,14 @@ class Inline:
         return isinstance(other, Inline) and (self.declared, self.key) == (other.declared, other.key)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Link:
     """An address that the provider is meant to fetch. Never fetched to be measured."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Opaque:
     """A reference that only the provider can resolve, such as the id of an uploaded file."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sightline.model.facts import Description, Joint, Member
+from sightline.model.facts import NO_FORM, Description, Joint, Member
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -29,14 +29,20 @@ def written(said: Said) -> dict[str, Json]:
         case Refusal():
             return {"code": said.code, "what": said.what, "remedy": said.remedy}
         case Description():
-            return {"text": said.text, "seer": said.seer, "images": [_row(said.sha256, said.size)]}
+            return _words(said, [said.image])
         case Joint():
-            images: list[Json] = [_row(each.sha256, each.size, each.filename) for each in said.images]
-            return {"text": said.text, "seer": said.seer, "images": images}
+            return _words(said, said.images)
 
 
-def _row(sha256: str, size: Size, filename: str = "") -> Json:
-    return {"sha256": sha256, "width": size.width, "height": size.height, "filename": filename}
+def _words(said: Description | Joint, images: Sequence[Member]) -> dict[str, Json]:
+    """Coordinates have rows of their own only where there are any: most words are without."""
+    pointed: dict[str, Json] = {} if said.form == NO_FORM else {"form": said.form, "boxes": said.boxes}
+    return {"text": said.text, "seer": said.seer, "images": [_row(each) for each in images], **pointed}
+
+
+def _row(one: Member) -> Json:
+    sent: dict[str, Json] = {"sent": [one.sent.width, one.sent.height]} if one.sent else {}
+    return {"sha256": one.sha256, "width": one.size.width, "height": one.size.height, "filename": one.filename, **sent}
 
 
 def read(telling: Telling) -> Said:
@@ -46,14 +52,21 @@ def read(telling: Telling) -> Said:
             return Refusal(code, what, remedy)  # type: ignore[arg-type] # as it was written
         case {"text": str(text), "seer": str(seer), "images": list(rows)}:
             members = tuple(_member(row) for row in rows if isinstance(row, dict))
+            form, boxes = str(telling.said.get("form", NO_FORM)), str(telling.said.get("boxes", ""))
             if len(telling.images) > 1:
-                return Joint(members, text, seer)
-            return Description(members[0].sha256, members[0].size, text, seer)
+                return Joint(members, text, seer, form, boxes)
+            (one,) = members
+            return Description(one.sha256, one.size, text, seer, form, one.sent, boxes)
     raise ValueError(telling)
 
 
 def _member(row: Mapping[str, Json]) -> Member:
-    width, height = row["width"], row["height"]
+    sent = row.get("sent")
+    seen = _size(*sent) if isinstance(sent, list) else None
+    return Member(str(row["sha256"]), _size(row["width"], row["height"]), str(row["filename"]), seen)
+
+
+def _size(width: Json, height: Json) -> Size:
     assert isinstance(width, int)
     assert isinstance(height, int)
-    return Member(str(row["sha256"]), Size(width, height), str(row["filename"]))
+    return Size(width, height)

@@ -44,20 +44,18 @@ def fit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     most = rules.profile.limits.count
     leaving = _beyond_count(live, most)
     needs: list[Need] = []
-    fates: list[Fate] = []
+    sights: list[Sight] = []
     for sight in scene.sights:
-        outcome: Fate | _Lacking
-        if id(sight) in leaving:
-            outcome = _left_out(sight, most, facts)
-        else:
-            outcome = sight.fate or _fate(sight, goal, facts, rules)
+        if sight.fate is not None:
+            sights.append(sight)
+            continue
+        gone = id(sight) in leaving
+        outcome = _left_out(sight, most, facts) if gone else _fate(sight, goal, facts, rules)
         if isinstance(outcome, tuple):
             needs += outcome
-        else:
-            fates.append(outcome)
-    if needs:
-        return Needs(frozenset(needs))
-    return scene.with_sights(tuple(map(Sight.meets, scene.sights, fates)))
+        elif not needs:
+            sights.append(sight.meets(outcome))
+    return Needs(frozenset(needs)) if needs else scene.with_sights(tuple(sights))
 
 
 def _beyond_count(live: Sequence[Sight], most: int | None) -> set[int]:
@@ -110,8 +108,18 @@ def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | _Lac
             return _AS_SENT if seen.mime == source.declared else Shown(seen.mime)
         case Picture():
             # What is made anew is made so that nobody resizes it again.
-            made = replace(goal, sizing=rules.profile.sizing)
+            made = replace(_brought_down(goal, seen, source, rules), sizing=rules.profile.sizing)
             return _refitted(sight, source, made, _why(seen, len(source.text), goal), facts)
+
+
+def _brought_down(goal: Target, seen: Picture, source: Inline, rules: Rules) -> Target:
+    """Somebody may want what is too large to be much smaller than it has to be."""
+    wanted = rules.profile.limits.refit_bytes
+    too_wide = goal.edge is not None and seen.size.edge > goal.edge
+    too_heavy = goal.encoded_bytes is not None and len(source.text) > goal.encoded_bytes
+    if wanted is None or not (too_wide or too_heavy):
+        return goal
+    return replace(goal, encoded_bytes=min(wanted, goal.encoded_bytes or wanted))
 
 
 def _refitted(sight: Sight, source: Inline, made: Target, why: str, facts: Facts) -> Fate | _Lacking:

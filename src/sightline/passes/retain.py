@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import accumulate, chain, groupby, repeat
+from itertools import accumulate, chain, repeat
+from typing import NamedTuple
 
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
 from sightline.model.fate import Repeated, Retired
 from sightline.model.fence import one_line
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
+from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Call, Scene, Sight
-from sightline.model.sizing import tokens
+from sightline.model.sizing import Sizing, tokens
 from sightline.model.source import Inline
-from sightline.passes.frontier import NEWEST, Beat, Left, View, frontier
+from sightline.passes.frontier import NEWEST, AnyBeat, Left, View, frontier
+from sightline.passes.tools import called
 
 # The tools that open a file by its path and show what is in it, by the names that agents and servers give them.
 _READERS = frozenset(
@@ -26,12 +27,10 @@ _READERS = frozenset(
     view viewfile viewimage openfile openimage loadimage""".split()
 )
 _LONGEST_NAME = 240
-_is_ours = re.compile(r"(?:mcp__)?sightline(?:__|[._:/-])view_image").fullmatch
 _UNSEEN = Size(1024, 1024)  # stands for an image that only the provider can measure
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """How an image can be seen again."""
 
     tool: str
@@ -54,15 +53,18 @@ def retain(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 def _ways(scene: Scene, *, pasted: bool) -> dict[int, _Way]:
     """By their indexes, the sights that can be seen again."""
-    ours = min((name for name in scene.tools if _is_ours(name)), default=None)
+    ours = called(scene, "view_image")
     found: dict[int, _Way] = {}
     for index, sight in enumerate(scene.sights):
         if _has_pixels(sight) and isinstance(sight.source, Inline) and (pasted or sight.role == "tool"):
             way = _Way(ours) if ours else _read_again(sight.call, scene.tools)
             if way and not sight.fixed:
                 found[index] = way
-    lost = _overwritten(scene) if any(way.path is not None for way in found.values()) else {}
-    return {i: replace(way, lost=lost[i]) if way.path is not None and i in lost else way for i, way in found.items()}
+    if found and ours is None:
+        for index, lost in _overwritten(scene).items():
+            if index in found:
+                found[index] = found[index]._replace(lost=lost)
+    return found
 
 
 def _overwritten(scene: Scene) -> dict[int, int]:
@@ -73,35 +75,43 @@ def _overwritten(scene: Scene) -> dict[int, int]:
     made = {call.id: order for order, (_, call) in enumerate(scene.calls)}
     written: dict[str, list[tuple[int, int]]] = {}
     for order, (message, call) in enumerate(scene.calls):
-        if call.path is not None and not _reads(call):
+        if call.path is not None and not _reads(call.name):
             written.setdefault(call.path, []).append((order, message))
     lost: dict[int, int] = {}
-    after: dict[str, tuple[list[Sight], int | None]] = {}  # by path: what it brought next, and where that was another
-    for path, indexes in _results(scene):
-        brought = [scene.sights[index] for index in indexes]
-        later, changed = after.get(path, (brought, None))
-        same = [each.source for each in later] == [each.source for each in brought]
-        other = changed if same else later[0].message
-        after[path] = brought, other
+    for path, results in _results(scene).items():
         writes = written.get(path, [])
-        first = bisect_right(writes, (made.get(_origin(brought[0])[1], -1), len(scene.messages)))
-        ends = [*([] if other is None else [other]), *(message for _, message in writes[first : first + 1])]
-        if ends:
-            lost |= dict.fromkeys(indexes, max(min(ends), brought[0].message))
+        if len(results) == 1 and not writes:  # as it mostly is
+            continue
+        later, other = results[0][1], None  # what it brought next, and where that was another
+        for call, indexes in results:
+            brought, message = [scene.sights[n].source for n in indexes], scene.sights[indexes[0]].message
+            if brought != [scene.sights[n].source for n in later]:
+                other = scene.sights[later[0]].message
+            later = indexes
+            first = bisect_right(writes, (made.get(call.id, -1), len(scene.messages)))
+            ends = [*([] if other is None else [other]), *(message for _, message in writes[first : first + 1])]
+            if ends:
+                lost |= dict.fromkeys(indexes, max(min(ends), message))
     return lost
 
 
-def _results(scene: Scene) -> Iterator[tuple[str, list[int]]]:
-    """What each call brought from its path, by indexes, the last call first."""
-    shown = (n for n in range(len(scene.sights) - 1, -1, -1) if not isinstance(scene.sights[n].fate, Repeated))
-    for (path, *_), group in groupby(shown, key=lambda n: _origin(scene.sights[n])):
-        if path is not None:
-            yield path, [*group]
-
-
-def _origin(sight: Sight) -> tuple[str | None, str, int]:
-    call = sight.call
-    return (call.path, call.id, sight.message) if call is not None else (None, "", sight.message)
+def _results(scene: Scene) -> dict[str, list[tuple[Call, list[int]]]]:
+    """By path, the calls that brought something from it, the last one first, and what each brought, by indexes."""
+    found: dict[str, list[tuple[Call, list[int]]]] = {}
+    last: tuple[str, str, int] | None = None
+    for index in range(len(scene.sights) - 1, -1, -1):
+        sight = scene.sights[index]
+        call = sight.call
+        if isinstance(sight.fate, Repeated):
+            continue
+        if call is None or call.path is None:
+            last = None
+        elif last == (origin := (call.path, call.id, sight.message)):
+            found[call.path][-1][1].append(index)
+        else:
+            found.setdefault(call.path, []).append((call, [index]))
+            last = origin
+    return found
 
 
 def _has_pixels(sight: Sight) -> bool:
@@ -114,11 +124,12 @@ def _read_again(call: Call | None, tools: frozenset[str]) -> _Way | None:
     # A request that offers no tools at all is a moment of a conversation that has some, such as its summary.
     if call is None or call.path is None or (tools and call.name not in tools):
         return None
-    return _Way(call.name, call.path) if _reads(call) else None
+    return _Way(call.name, call.path) if _reads(call.name) else None
 
 
-def _reads(call: Call) -> bool:
-    name = call.name.lower()
+@lru_cache(1024)
+def _reads(tool: str) -> bool:
+    name = tool.lower()
     for mark in ("__", ".", ":", "/"):  # behind the name of the server that offers it
         name = name.rpartition(mark)[2]
     return name.replace("_", "").replace("-", "") in _READERS
@@ -141,63 +152,57 @@ def _by_turns(scene: Scene, ways: Mapping[int, _Way], turns: int) -> dict[int, L
 def _by_cost(scene: Scene, ways: Mapping[int, _Way], facts: Facts, rules: Rules) -> dict[int, Left] | Needs:
     """From the first image on the record hears of the conversation, or it could not say later that it had been idle."""
     few = len(ways) <= NEWEST
-    sights = [(index, sight) for index, sight in enumerate(scene.sights) if _has_pixels(sight) and not few]
-    probes = (Probe(sight.source) for _, sight in sights if isinstance(sight.source, Inline))
-    if needs := _unknown([Recall(), *probes], facts):
-        return needs
+    shown = [] if few else [index for index, sight in enumerate(scene.sights) if _has_pixels(sight)]
+    probes = {n: Probe(source) for n in shown if isinstance(source := scene.sights[n].source, Inline)}
+    pictures = facts.answers(probes, Picture)
     history = facts.answer(Recall(), History)
+    if history is None or isinstance(pictures, Needs):
+        unseen = pictures.needs if isinstance(pictures, Needs) else frozenset[Need]()
+        return Needs(unseen | ({Recall()} if history is None else frozenset[Need]()))
     if not isinstance(history, History) or few:
         return {}
-    sights.sort(key=lambda each: each[1].message)
-    views = [_view(sight, facts, rules, ways.get(index)) for index, sight in sights]
+    shown.sort(key=lambda index: scene.sights[index].message)
+    views = [_view(scene.sights[n], pictures.get(n), rules.profile.sizing, ways.get(n)) for n in shown]
     left = frontier(beats(scene, history), views, rules.profile.cache, rules.profile.limits)
-    return {sights[number][0]: each for number, each in left.items()}
+    return {shown[number]: each for number, each in left.items()}
 
 
-def beats(scene: Scene, history: History) -> list[Beat]:
-    lengths = chain(history.tokens, repeat(0))
-    return [
-        Beat(length, message.role == "assistant", message.opens, index in history.cold)
-        for index, (message, length) in enumerate(zip(scene.messages, lengths, strict=False))
-    ]
+def beats(scene: Scene, history: History) -> Iterator[AnyBeat]:
+    speaks = [message.role == "assistant" for message in scene.messages]
+    opens = [message.opens for message in scene.messages]
+    cold = [index in history.cold for index in range(len(scene.messages))]
+    return zip(chain(history.tokens, repeat(0)), speaks, opens, cold, strict=False)
 
 
-def _view(sight: Sight, facts: Facts, rules: Rules, way: _Way | None) -> View:
-    sizing = rules.profile.sizing
+def _view(sight: Sight, seen: Picture | Refusal | None, sizing: Sizing, way: _Way | None) -> View:
     if not isinstance(sight.source, Inline):
         return View(sight.message, tokens(_UNSEEN, sizing), stays=True)
-    seen = facts.answer(Probe(sight.source), Picture)
     if not isinstance(seen, Picture):  # whatever it is, it will not be shown
         return View(sight.message, 0, stays=True)
-    cost = tokens(seen.size, sizing)
-    if way is None:
-        return View(sight.message, cost, len(sight.source.text), seen.size.edge, stays=True)
-    return View(sight.message, cost, len(sight.source.text), seen.size.edge, lost=way.lost)
+    cost, encoded, edge = tokens(seen.size, sizing), len(sight.source.text), seen.size.edge
+    return View(sight.message, cost, encoded, edge, way is None, way.lost if way else None)
 
 
 def _retired(scene: Scene, leaving: Mapping[int, Left], ways: Mapping[int, _Way], facts: Facts) -> Scene | Needs:
     """What was not there to be seen again when it would have left, or cannot be kept, stays; the others leave."""
-    files = {
-        index: Present(path, left.message) for index, left in leaving.items() if (path := ways[index].path) is not None
+    files = {n: Present(path, left.message) for n, left in leaving.items() if (path := ways[n].path) is not None}
+    there = facts.answers(files, bool)
+    if isinstance(there, Needs):
+        return there
+    images = {
+        n: Keep(source)
+        for n in leaving
+        if (n not in files or there[n] is True) and isinstance(source := scene.sights[n].source, Inline)
     }
-    if needs := _unknown(files.values(), facts):
-        return needs
-    there = [index for index in leaving if index not in files or facts.answer(files[index], bool) is True]
-    images = {index: source for index in there if isinstance(source := scene.sights[index].source, Inline)}
-    if needs := _unknown(map(Keep, images.values()), facts):
-        return needs
+    kept = facts.answers(images, Kept)
+    if isinstance(kept, Needs):
+        return kept
     sights = list(scene.sights)
-    for index, source in images.items():
-        kept = facts.answer(Keep(source), Kept)
-        if isinstance(kept, Kept):
-            line = _line(sights[index], kept, ways[index])
+    for index, safe in kept.items():
+        if isinstance(safe, Kept):
+            line = _line(sights[index], safe, ways[index])
             sights[index] = sights[index].meets(Retired(line, leaving[index].why))
-    return replace(scene, sights=tuple(sights)) if images else scene
-
-
-def _unknown(needs: Iterable[Need], facts: Facts) -> Needs | None:
-    missing = frozenset(need for need in needs if need not in facts)
-    return Needs(missing) if missing else None
+    return scene.with_sights(tuple(sights)) if images else scene
 
 
 def _line(sight: Sight, kept: Kept, way: _Way) -> str:

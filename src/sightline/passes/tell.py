@@ -13,6 +13,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Source
 from sightline.passes.together import groups, left, needed, said, told, turn_of, turns
+from sightline.passes.tools import called
 from sightline.passes.words import absence, description, joint
 
 _OFF = Refusal(
@@ -30,11 +31,12 @@ def tell(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
     found = groups(scene, rules)
     needs: set[Need] = {need for need in needed(found, rules) if need not in facts}
     sights: list[Sight] = []
+    asker = called(scene, "analyze_image")
     for sight, look, spoken in zip(scene.sights, _looks(scene, rules), words, strict=True):
         if not spoken:
             sights.append(sight)
             continue
-        outcome = sight.fate or (Shown() if sight.fixed else None) or _fate(sight, look, facts, rules)
+        outcome = sight.fate or (Shown() if sight.fixed else None) or _fate(sight, look, facts, rules, asker)
         if isinstance(outcome, Look):
             needs.add(outcome)
         else:
@@ -58,14 +60,14 @@ def _looks(scene: Scene, rules: Rules) -> list[Look]:
     return looks
 
 
-def _fate(sight: Sight, look: Look, facts: Facts, rules: Rules) -> Fate | Look:
+def _fate(sight: Sight, look: Look, facts: Facts, rules: Rules, asker: str | None) -> Fate | Look:
     if rules.mode == "off":
         return Refused(absence(_OFF, sight.filename), _OFF)
     match facts.answer(look, Description):
         case None:
             return look
         case Description() as seen:
-            return Told(description(seen, sight.filename), seen.seer, seen.size)
+            return Told(description(seen, sight.filename, asker), seen.seer, seen.size)
         case Refusal() if not rules.paid:
             return Told(_UNSEEN, "nobody yet")
         case Refusal() as no:

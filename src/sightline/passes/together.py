@@ -13,6 +13,7 @@ from itertools import accumulate, groupby
 
 from sightline.model.facts import Compare, Facts, History, Joint, Need, Recall
 from sightline.model.fate import Refused, Told
+from sightline.model.letters import PER_TOKEN
 from sightline.model.profile import Limits
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
@@ -21,7 +22,6 @@ from sightline.passes.frontier import View, frontier
 from sightline.passes.retain import beats
 from sightline.passes.words import joint
 
-_LETTERS_PER_TOKEN = 4
 _ALWAYS = 1 << 30  # steps: as long as its turn goes on, nothing that was said of it grows old
 _BEFORE = -1  # the turn of what stands before anybody has said a word
 OVER = "its turn is over"
@@ -142,4 +142,4 @@ def _retired(scene: Scene, words: Mapping[int, Joint], history: History, rules: 
 
 
 def _tokens(words: str) -> int:
-    return len(words) // _LETTERS_PER_TOKEN
+    return len(words) // PER_TOKEN

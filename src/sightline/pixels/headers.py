@@ -35,6 +35,7 @@ def _take(data: bytes, start: int, length: int) -> bytes:
 
 _PIECES = 4096  # of which a header is made, at most: a hostile one has millions, each of a few bytes
 _CHUNK = struct.Struct(">I4s").unpack_from
+_SIZE = struct.Struct(">II").unpack_from
 _RIFF_CHUNK = struct.Struct("<4sI").unpack_from
 _SEGMENT = struct.Struct(">BBH").unpack_from
 _FRAME = struct.Struct(">HH").unpack_from
@@ -44,7 +45,7 @@ def png(data: bytes, start: int = 0) -> Header | None:
     length, kind = _CHUNK(data, start + 8)
     if length != 13 or kind != b"IHDR":
         return None
-    width, height = struct.unpack_from(">II", data, start + 16)
+    width, height = _SIZE(data, start + 16)
     at = start + 8 + 12 + 13
     for _ in range(_PIECES):
         length, kind = _CHUNK(data, at)

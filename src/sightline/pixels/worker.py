@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Self, get_args
 
 from sightline.model.refusal import Code, Refusal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TASKS: Mapping[str, str] = {
     "check": "sightline.pixels.bitmap:check_task",
+    "exact": "sightline.pixels.exact:exact_task",
     "fit": "sightline.pixels.fit:fit_task",
     "hash": "sightline.pixels.similar:hash_task",
     "overlay": "sightline.pixels.overlay:overlay_task",
@@ -48,6 +50,7 @@ _ENVIRONMENT = {
 class Limits:
     seconds: float = 5.0
     memory: int = 1536 * 1024 * 1024  # bytes beyond what the idle worker has
+    waiting: bool = False  # whether the seconds run while a free worker is waited for; the task is told what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +133,16 @@ class Workers:
             return self._threads.submit(self._answer, task, data, arguments, job)
 
     def _answer(self, task: str, data: bytes, arguments: Json, job: _Job) -> Reply | Refusal:
+        if job.left(self._limits) <= 0:
+            return _BUSY
         worker = self._worker()
         if isinstance(worker, Refusal):
             return worker
         answer: Reply | Refusal = _DROPPED
         if job.given_to(worker):
-            answer = worker.ask({"task": task, "arguments": arguments}, data, self._limits.seconds)
+            left = job.left(self._limits)
+            told = {**arguments, "seconds": left} if self._limits.waiting else arguments
+            answer = worker.ask({"task": task, "arguments": told}, data, left) if left > 0 else _BUSY
             job.done()
         if worker.failed:
             self._discard(worker)
@@ -193,6 +200,7 @@ class Workers:
 
 _NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
 _CLOSED = Refusal("unavailable", "the workers have been ended", "ask a new one")
+_BUSY = Refusal("unavailable", "others were asked about before, and the time was over", "ask again in a while")
 _DROPPED = Refusal("unavailable", "nobody waits for the answer any more", "ask again")
 
 
@@ -203,6 +211,11 @@ class _Job:
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
         self._dropped = False
+        self._asked = monotonic()
+
+    def left(self, limits: Limits) -> float:
+        """The seconds that are left to answer in."""
+        return limits.seconds - (monotonic() - self._asked if limits.waiting else 0.0)
 
     def given_to(self, worker: _Worker) -> bool:
         with self._lock:
@@ -276,7 +289,7 @@ class _Worker:
     def _failure(self, seconds: float) -> Refusal:
         if self._late:
             return Refusal(
-                "too_large", f"the image took more than {seconds:g} seconds", "send a smaller or simpler one"
+                "too_large", f"the image took more than {seconds:.3g} seconds", "send a smaller or simpler one"
             )
         return Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
 

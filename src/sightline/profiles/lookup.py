@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 from sightline.model.profile import UNSIZED, CachePrice, Profile, ToolImages, WireName
@@ -14,6 +15,7 @@ from sightline.profiles.presets import PRESETS
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "host.docker.internal"})  # noqa: S104
 _UNKNOWN = Preset(name="", bases={}, addresses=())
+_LONGEST_NAME = 256
 _NO_RULE = Row(pattern="", vision=None)
 _SEES = {True: "sees images", False: "is blind", None: "may or may not see images"}
 
@@ -42,6 +44,14 @@ def profile(
     is what the user calls the upstream, where that is not the preset's name. With `hoist`, no image stays in a
     tool's result, whether the wire would take it there or not.
     """
+    # Dozens of patterns, and the same few models all day; but names come from outside, and may be of any length.
+    find = _remembered if len(model) <= _LONGEST_NAME else _profile
+    return find(upstream, wire, model, tuple(overrides), name, hoist)
+
+
+def _profile(
+    upstream: str, wire: WireName, model: str, overrides: tuple[Override, ...], name: str, hoist: bool
+) -> Profile:
     preset = PRESETS.get(upstream, _UNKNOWN)
     row = _row(preset, wire, model)
     kin = family(model)
@@ -62,6 +72,9 @@ def profile(
         settled=sees is not None,
         placed=hoist or any(each.tool_images is not None for each in own),
     )
+
+
+_remembered = lru_cache(maxsize=256)(_profile)
 
 
 def by_address(url: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
+from sightline.grounding.formats import FORMATS
+from sightline.model.facts import NO_FORM
+
 INSTRUCTIONS = """\
 You are the eyes of another model that cannot see images. Describe the image so that it can work from your words.
 Begin with every piece of text in the image, verbatim and in reading order: error messages, code, labels, numbers.
@@ -26,6 +29,12 @@ def with_context(question: str, said: Sequence[str]) -> str:
     return "\n".join([question, "", _CONTEXT, *said]) if said else question
 
 
-def version(instructions: str) -> str:
-    """Names a prompt in the record: another prompt is another description."""
-    return sha256(f"{instructions}\n{QUESTION}".encode()).hexdigest()[:16]
+def with_form(instructions: str, form: str) -> str:
+    """What a seer is told, and that it give coordinates as its family writes them."""
+    return "\n\n".join(filter(None, (instructions, FORMATS[form].instruction)))
+
+
+def version(instructions: str, form: str = NO_FORM) -> str:
+    """Names a prompt in the record: another prompt is another description, as is one with other coordinates."""
+    asked = f"{with_form(instructions, form)}\n{QUESTION}" + ("" if form == NO_FORM else f"\n{form}")
+    return sha256(asked.encode()).hexdigest()[:16]

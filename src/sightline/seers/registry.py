@@ -77,8 +77,20 @@ OURS = Named(LOCAL, LOCAL, Upstream(LOCAL, {}))
 """What reads on this machine, where somebody names it."""
 
 
+def meant(providers: Mapping[str, Named], name: str) -> Named | Refusal:
+    """Whom somebody means by `provider/model`. A model alone is nobody's: several serve models of one name."""
+    provider, _, model = name.partition("/")
+    if provider == LOCAL:
+        return OURS
+    if model and provider in providers:
+        return replace(providers[provider], model=model)
+    known = ", ".join(sorted({*providers, LOCAL}))
+    no = Refusal("invalid_input", f"{name!r:.80} names no known provider", f"write PROVIDER/MODEL; known are {known}")
+    return elsewhere(provider, model) or no
+
+
 class Registry:
-    """Finds a seer by its name; a refusal says why it cannot be asked."""
+    """The seers of those who are named; a refusal says why one cannot be asked."""
 
     def __init__(
         self,
@@ -92,19 +104,6 @@ class Registry:
         self.local = local
         self.providers = dict(providers or {})
         self._here: dict[str, set[str]] = {}  # by their server's address, models of Ollama that run on this machine
-
-    def named(self, provider: str, model: str) -> Seer | Refusal:
-        if provider == LOCAL:
-            return self.local
-        known = ", ".join(sorted({*self.providers, LOCAL}))
-        if not provider or not model:
-            what = f"{model or provider!r} does not name a provider and a model"
-            return Refusal("unavailable", what, f"write PROVIDER/MODEL; the providers are {known}")
-        if provider not in self.providers and (other := elsewhere(provider, model)):
-            return self.seer(other)
-        if provider not in self.providers:
-            return Refusal("unavailable", f"{provider!r} is no provider that is known here", f"known are {known}")
-        return self.seer(replace(self.providers[provider], model=model))
 
     def seer(self, named: Named) -> Seer | Refusal:
         if named.provider == LOCAL:

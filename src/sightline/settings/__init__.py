@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import platformdirs
 
 from sightline.model.capability import DEFAULT_CAPABILITY, ImageCapability, Trust, image_capability
+from sightline.model.fence import sound
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode, Retention
@@ -27,6 +28,7 @@ from sightline.settings.kinds import APIS, HIDDEN
 __all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
 
 FILE_NAME = "vision-proxy.json"
+_NAME_IT = "sightline config set imageModel MODEL"
 # An object in the place of one of these holds the keys below it, not a value of its own.
 _PARENTS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
 
@@ -50,8 +52,15 @@ class Settings:
         return cast("Mode", self.values["mode"])
 
     @property
+    def advice(self) -> tuple[str, ...]:
+        """What is allowed and yet does not do what it seems to."""
+        if self.mode == "route" and not self.values["imageModel"]:
+            return (f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})",)
+        return ()
+
+    @property
     def system_prompt(self) -> str:
-        return str(self.values["systemPrompt"])
+        return sound(str(self.values["systemPrompt"]))
 
     @property
     def api_key(self) -> str:

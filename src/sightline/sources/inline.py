@@ -8,18 +8,21 @@ import re
 
 import pybase64
 
+from sightline.model.letters import STANDARD
 from sightline.model.refusal import Refusal
 
 Text = bytes | bytearray | memoryview
 _PREFIX = re.compile(rb"data:[^,]*;base64,", re.IGNORECASE)
 _LONGEST_PREFIX = 512
-_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _BLANKS = b" \t\r\n\f\v"
 
 
 def decode(text: Text) -> bytes | Refusal:
     """The bytes that the text stands for, in either alphabet, with or without padding and line breaks."""
-    text = _payload(text)
+    return _decoded(_payload(text))
+
+
+def _decoded(text: Text) -> bytes | Refusal:
     try:
         return pybase64.b64decode(text, validate=True)
     except binascii.Error:
@@ -33,10 +36,10 @@ def decode(text: Text) -> bytes | Refusal:
 def head(text: Text, size: int) -> bytes:
     """The first bytes that the text stands for, at most `size`; none where the text is broken or too odd."""
     text, quads = _payload(text), 4 * -(-size // 3)
-    found = decode(text[:quads])
+    found = _decoded(text[:quads])
     if isinstance(found, Refusal):  # line breaks and escapes take room: read on, and drop what is cut
         plain = _plain(bytes(text[: 2 * quads])).rstrip(b"=")
-        found = decode(plain[: len(plain) // 4 * 4][:quads])
+        found = _decoded(plain[: len(plain) // 4 * 4][:quads])
     return b"" if isinstance(found, Refusal) else found[:size]
 
 
@@ -49,7 +52,7 @@ def decoded_size(text: Text) -> int:
 
 def _payload(text: Text) -> Text:
     """What stands behind the prefix of a data URL, which some clients write where the bare text belongs."""
-    if bytes(text[:5]).lower() != b"data:":
+    if not text or text[0] not in b"dD" or bytes(text[:5]).lower() != b"data:":
         return text
     prefix = _PREFIX.match(bytes(text[:_LONGEST_PREFIX]))
     return text[prefix.end() :] if prefix else text
@@ -59,7 +62,7 @@ def _plain(text: bytes) -> bytes:
     """The text in the standard alphabet, without blanks and with its padding."""
     if b"\\" in text:
         text = _unescaped(text)
-    text = text.translate(_URL_SAFE, _BLANKS)
+    text = text.translate(STANDARD, _BLANKS)
     unpadded = text.rstrip(b"=")
     return unpadded + b"=" * (-len(unpadded) % 4)
 

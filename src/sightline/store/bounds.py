@@ -17,7 +17,7 @@ class Bounds:
 
 
 # What is bounded; each has `used` and `bytes`.
-TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings", "receipts", "omissions")
+TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings", "receipts", "omissions", "legs")
 
 _PAST_BOUNDS = """
     WITH rows AS (
@@ -28,7 +28,8 @@ _PAST_BOUNDS = """
         UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries
         UNION ALL SELECT 'tellings', rowid, used, bytes, '' FROM tellings
         UNION ALL SELECT 'receipts', rowid, used, bytes, '' FROM receipts
-        UNION ALL SELECT 'omissions', rowid, used, bytes, '' FROM omissions),
+        UNION ALL SELECT 'omissions', rowid, used, bytes, '' FROM omissions
+        UNION ALL SELECT 'legs', rowid, used, bytes, '' FROM legs),
     summed AS (
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)

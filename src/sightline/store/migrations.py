@@ -89,6 +89,24 @@ STEPS: tuple[tuple[str, ...], ...] = (
             scope TEXT NOT NULL, client TEXT NOT NULL, model TEXT NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
             UNIQUE (client, model))""",
     ),
+    (  # How coordinates are written in the words, and in which size the image was sent; NULL: in its own.
+        "ALTER TABLE descriptions ADD COLUMN form TEXT NOT NULL DEFAULT 'none'",
+        "ALTER TABLE descriptions ADD COLUMN sent_width INTEGER",
+        "ALTER TABLE descriptions ADD COLUMN sent_height INTEGER",
+    ),
+    (
+        """CREATE TABLE legs (
+            scope TEXT NOT NULL, name TEXT NOT NULL, visible TEXT NOT NULL, before TEXT NOT NULL, legs TEXT NOT NULL,
+            results TEXT, images TEXT NOT NULL, made REAL NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, name, visible, before))""",
+    ),
+    (  # An image that is replaced by itself is not deleted: the trigger does not fire then.
+        """CREATE TABLE places (
+            scope TEXT NOT NULL, sha256 TEXT NOT NULL, path TEXT NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, sha256, path))""",
+        """CREATE TRIGGER places_of_no_image AFTER DELETE ON images BEGIN
+            DELETE FROM places WHERE (scope, sha256) = (old.scope, old.sha256); END""",
+    ),
 )
 
 

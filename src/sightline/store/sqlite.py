@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import logging
 import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sightline.disk import write_whole
+from sightline.model.answered import Answered
 from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
-from sightline.model.image import Image
+from sightline.model.image import Image, Kept
 from sightline.model.perception import Perception
 from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
 from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
 from sightline.model.telling import Telling, written
-from sightline.store import entries, flights, lessons, moments, receipts, spans, tellings
+from sightline.store import entries, flights, legs, lessons, moments, places, receipts, spans, tellings
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -164,6 +167,19 @@ class SqliteRecord:
         self._touch("images", row)
         return Image(sha256, row[2], Size(row[3], row[4]), data)
 
+    @_spared(frozenset[str]())
+    def holds(self, scope: str, images: Collection[str]) -> frozenset[str]:
+        if self._standby or not images:
+            return frozenset()
+        rows = self._database.rows(
+            "SELECT rowid, used, sha256 FROM images WHERE scope = ? AND sha256 IN (SELECT value FROM json_each(?))",
+            *(scope, json.dumps(list(images))),
+        )
+        held = [row for row in rows if self._blobs.holds(row[2])]
+        for row in held:
+            self._touch("images", row)
+        return frozenset(sha256 for *_, sha256 in held)
+
     @_spared(())
     def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
         rows = self._database.rows(
@@ -172,6 +188,21 @@ class SqliteRecord:
             *(prefix, prefix + "g", scope),  # no hexadecimal digit comes after g
         )
         return tuple(sha256 for (sha256,) in rows)
+
+    @_spared(None)
+    def place(self, scope: str, sha256: str, path: str) -> None:
+        known = self._database.row(
+            "SELECT used FROM places WHERE (scope, sha256, path) = (?, ?, ?)", scope, sha256, path
+        )
+        if known is not None and self._now() - known[0] < _COARSE:
+            return
+        self._recover()
+        with self._database.noting() as connection:
+            places.keep(connection, scope, sha256, path, self._now())
+
+    @_spared(())
+    def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
+        return places.images(self._database, scope, folders, most)
 
     @_spared(default=False)
     def keep_perception(self, scope: str, perception: Perception) -> bool:
@@ -226,6 +257,7 @@ class SqliteRecord:
                 receipts.forget(connection)
             entries.forget(connection, sha256)
             tellings.forget(connection, sha256)
+            legs.forget(connection, sha256)
             connection.execute("DELETE FROM flights")  # what came of them, whatever they were about
             names = self._blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)]
             drop_unnamed(connection, self._blobs, names)
@@ -235,25 +267,28 @@ class SqliteRecord:
     def keep_description(self, scope: str, description: Description, prompt: str) -> None:
         key = (scope, description.sha256, description.seer, prompt)
         weight = len(description.text.encode())
+        sent = _sides(description.sent) if description.sent else (None, None)
         self._recover()
         with self._database.writing() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, *_sides(description.size), description.text, weight, self._now()),
+                "INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, *_sides(description.size), description.text, weight, self._now(), description.form, *sent),
             )
         self._wrote(weight)
 
     @_spared(None)
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:
         row = self._database.row(
-            "SELECT rowid, used, width, height, text FROM descriptions"
+            "SELECT rowid, used, width, height, text, form, sent_width, sent_height FROM descriptions"
             " WHERE (scope, sha256, seer, prompt) = (?, ?, ?, ?)",
             *(scope, sha256, seer, prompt),
         )
         if row is None:
             return None
         self._touch("descriptions", row)
-        return Description(sha256, Size(row[2], row[3]), row[4], seer)
+        *_, width, height, text, form, sent_width, sent_height = row
+        sent = Size(sent_width, sent_height) if sent_width else None
+        return Description(sha256, Size(width, height), text, seer, form, sent)
 
     def tell(self, scope: str, telling: Telling) -> Telling:
         self._tell(scope, telling)
@@ -277,6 +312,30 @@ class SqliteRecord:
     @_spared(frozenset[str]())
     def looked(self, scope: str, turn: str) -> frozenset[str]:
         return tellings.looked(self._database, scope, turn)
+
+    @_spared(default=False)
+    def answers_in_legs(self, scope: str) -> bool:
+        return legs.any_of(self._database, scope)
+
+    @_spared(())
+    def answered(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
+        found = legs.read(self._database, scope, keys)
+        for row, _ in found:
+            self._touch("legs", row)
+        return [each for _, each in found]
+
+    @_spared(None)
+    def keep_answered(self, scope: str, answered: Answered) -> None:
+        self._recover()
+        with self._database.writing() as connection:
+            weight = legs.keep(connection, scope, answered, self._now())
+        self._wrote(weight)
+
+    @_spared(None)
+    def settle(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
+        with self._database.writing() as connection:
+            weight = legs.settle(connection, scope, answered, results)
+        self._wrote(weight)
 
     @_spared(None)
     def retell(self, scope: str | None, description: Description) -> None:
@@ -443,6 +502,8 @@ class SqliteRecord:
         self._written += weight
         if self._written > self._allowance or self._writes >= _WRITES_BETWEEN_SWEEPS:
             self.sweep()
+        else:
+            self._note_reads()  # whoever sweeps next, in whichever process, knows of them
 
     @_spared(None)
     def sweep(self, *, everything: bool = False) -> None:

@@ -28,31 +28,38 @@ def read(tree: Json, texts: Texts) -> Scene:
     reader = Reader(texts)
     messages = items(tree, ITEMS)
     for i, message in enumerate(messages):
-        _message(reader, (ITEMS, i, "content"), message, messages[i + 1 : i + 2])
+        if value_in(message, "role") == "assistant":
+            _spoken(reader, (ITEMS, i, "content"), value_in(message, "content"), messages[i + 1 : i + 2])
+        else:
+            _heard(reader, (ITEMS, i, "content"), message)
     tools = (word_in(tool, "name", texts) for _, tool in entries(at(tree, "tools")))
     return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
 
 
-def _message(reader: Reader, place: Path, message: Json, following: list[Json]) -> None:
-    content = value_in(message, "content")
-    role = value_in(message, "role")
-    if role == "assistant":
-        reader.message("assistant")
-        for j, block in entries(content):
-            kind = block.get("type")
-            if kind == "tool_use":
-                name = word_in(block, "name", reader.texts)
-                reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
-            elif kind == _REMOTE and any(map(_is_open, following)):
-                _texts(reader, (*place, j, "content"), block, reader.called(block, "tool_use_id"))
-        return
-    blocks = entries(content)
-    words = [content] if isinstance(content, str) else [text_in(block, "text") for _, block in blocks]
-    results = "tool_result" in [block.get("type") for _, block in blocks]
-    speaks = role == "user" and is_said(words)
-    reader.message("tool" if results else "user" if role == "user" else "other", opens=speaks)
-    for j, block in blocks:
+def _spoken(reader: Reader, place: Path, content: Json, following: list[Json]) -> None:
+    reader.message("assistant")
+    for j, block in entries(content):
         kind = block.get("type")
+        if kind == "tool_use":
+            name = word_in(block, "name", reader.texts)
+            reader.calling(word_in(block, "id", reader.texts), name, block.get("input"))
+        elif kind == _REMOTE and any(map(_is_open, following)):
+            _texts(reader, (*place, j, "content"), block, reader.called(block, "tool_use_id"))
+
+
+def _heard(reader: Reader, place: Path, message: Json) -> None:
+    content, user = value_in(message, "content"), value_in(message, "role") == "user"
+    words = [content] if isinstance(content, str) else []
+    held: list[tuple[int, Json, Block]] = []  # what may hold images
+    results = False
+    for j, block in entries(content):
+        if isinstance(text := block.get("text"), str):
+            words.append(text)
+        if (kind := block.get("type")) != "text":
+            held.append((j, kind, block))
+            results = results or kind == "tool_result"
+    reader.message("tool" if results else "user" if user else "other", opens=user and is_said(words))
+    for j, kind, block in held:
         if kind == "image" and (found := source(block, reader.texts)):
             reader.stands((*place, j), found, at(content, j - 1))
         elif kind == "tool_result":
@@ -142,23 +149,22 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     for message, group in groupby((sight for sight in scene.sights if sight.held), key=lambda sight: sight.message):
         leaving: list[Sight] = []
         for place, held in groupby(group, key=lambda sight: sight.place[:_RESULT]):
-            brought = list(held)
-            hoist = profile.tool_images != "native" or _is_words(place, brought, tree)
-            if at(tree, *place[:-1], "type") == "tool_result":
+            brought, holder = list(held), at(tree, *place[:-1])
+            hoist = profile.tool_images != "native" or _is_words(holder, brought)
+            if value_in(holder, "type") == "tool_result":
                 edits += result(place, brought, tree, DIALECT, hoist=hoist)
             else:
                 edits += in_words(brought, tree, DIALECT)
-            leaving += [sight for sight in brought if hoist and has_pixels(sight)]
-        edits += _shown(message, leaving, tree)
+            leaving += filter(has_pixels, brought) if hoist else ()
+        edits += _shown(message, leaving, tree) if leaving else ()
     return edits
 
 
-def _is_words(place: Path, sights: list[Sight], tree: Json) -> bool:
+def _is_words(holder: Json, sights: list[Sight]) -> bool:
     """Can these sights of a result not be shown in it? What a tool says of its failure may be nothing but text.
 
     Nor may what a search has found, which may stand in the result, nor what a remote tool said.
     """
-    holder = at(tree, *place[:-1])
     amid = any(sight.within is not None and len(sight.place) > _RESULT + 2 for sight in sights)
     return amid or value_in(holder, "type") != "tool_result" or value_in(holder, "is_error") is True
 
@@ -168,8 +174,6 @@ def _shown(message: int, sights: list[Sight], tree: Json) -> list[Edit]:
 
     What has left the assistant's own message stands in the next one.
     """
-    if not sights:
-        return []
     shown = moved(sights, tree, DIALECT)
     remote = at(tree, ITEMS, message, "role") == "assistant"
     place: Path = (ITEMS, message + remote, "content")

@@ -16,6 +16,7 @@ import orjson
 from blake3 import blake3
 
 from sightline.model.letters import AS_LETTERS, PER_TOKEN
+from sightline.model.marks import REMINDERS
 from sightline.model.scene import Json, Sight
 from sightline.model.source import Inline
 from sightline.wire.shape import Texts, at, items, text_in, value_in
@@ -24,6 +25,8 @@ _SHORTEST = 32  # letters of a payload that may be looked for among words
 _PASSING = "x-anthropic-billing-header:"
 _LONG = b"A" * 64  # as long as an image's key
 _run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")
+_INSTRUCTING = ("system", "developer")
+_THOUGHTS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 _BESIDE_TEXT = frozenset({"text", "type", "cache_control"})
 
 
@@ -35,19 +38,46 @@ class Chain:
     head_tokens: int
 
 
-def chain(tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Sequence[Sight] = ()) -> Chain:
-    """`head` and `key` say where a wire holds what comes first and the messages; `sights` stand in those."""
+def chain(
+    tree: Json, head: Sequence[str], key: str, texts: Texts, sights: Sequence[Sight] = (), *, spoken: bool = False
+) -> Chain:
+    """`head` and `key` say where a wire holds what comes first and the messages; `sights` stand in those.
+
+    `spoken`: what a program says by itself changes from one start of it to the next, and counts for nothing.
+    """
     first = _whole(_canonical([_lasting(at(tree, each)) for each in head]), texts)
     held = {index: list(group) for index, group in groupby(sights, key=lambda sight: sight.message)}
     name = told = blake3(first).hexdigest()
     names: list[str] = []
     tokens: list[int] = []
     for index, message in enumerate(items(tree, key)):
-        whole = _whole(_named(_canonical(message), held.get(index, ())), texts)
+        if spoken and (value_in(message, "role") in _INSTRUCTING or value_in(message, "type") == "reasoning"):
+            names.append(told)
+            tokens.append(0)
+            continue
+        counted = _spoken(message) if spoken else message
+        whole = _whole(_named(_canonical(counted), held.get(index, ())), texts)
         told = blake3(told.encode() + whole).hexdigest()
         names.append(told)
         tokens.append(_weight(whole))
     return Chain(tuple(names), tuple(tokens), name, _weight(first))
+
+
+def _spoken(message: Json) -> Json:
+    """Without what its client has said in the user's name, and without thoughts, which clients keep for a while."""
+    if not isinstance(message, dict):
+        return message
+    key = "parts" if "parts" in message else "content"
+    blocks = message.get(key)
+    said: dict[str, Json] = {each: value for each, value in message.items() if each not in _THOUGHTS}
+    if isinstance(blocks, list):
+        said[key] = [block for block in blocks if not _is_aside(block)]
+    return said
+
+
+def _is_aside(block: Json) -> bool:
+    thought = value_in(block, "type") in ("thinking", "redacted_thinking") or value_in(block, "thought") is True
+    return thought or text_in(block, "text").lstrip().startswith(REMINDERS)
 
 
 def _weight(whole: bytes) -> int:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from sightline.model import marks
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
-from sightline.model.fate import Refused, Repeated, Retired, Shown, Told
+from sightline.model.fate import Refused, Repeated, Retired, Told
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Link, Opaque, Source
@@ -22,7 +22,7 @@ from sightline.wire import rescue
 from sightline.wire.endpoint import Endpoint
 from sightline.wire.inline import inline, picture_in
 from sightline.wire.jsontree import graft
-from sightline.wire.lowering import Block, Dialect, block, has_pixels, in_place, moved
+from sightline.wire.lowering import Block, Dialect, as_sent, block, has_pixels, in_place, moved
 from sightline.wire.reader import Reader, is_said
 from sightline.wire.shape import Texts, at, entries, items, text_in, value_in, word_in
 
@@ -46,6 +46,7 @@ _DECLARED = ("functionDeclarations", "function_declarations")
 _CACHED = ("cachedContent", "cached_content")
 _COUNTED = ("generateContentRequest", "generate_content_request")
 _GOOGLES = ("googleapis.com", "google.com")  # where a file is kept under the client's own account
+_HOLDER = 5  # steps to a function response: contents, content, parts, part, functionResponse
 _WORDS = "image"  # the key of a tool's response for words about images that had a part of their own
 
 
@@ -131,15 +132,15 @@ def _content(listener: _Listener, place: Path, content: Json, run: list[Call]) -
     """What a user or tools say; the calls that are answered in it."""
     reader, parts = listener.reader, value_in(content, "parts")
     blocks = entries(parts)
-    if not any(isinstance(_under(part, _RESPONSE), dict) for _, part in blocks):
-        images = [(j, source) for j, part in blocks if (source := _source(part, reader.texts)) is not None]
-        reader.heard(place, parts, images, run, announced=False)
+    responses = {j: held for j, part in blocks if isinstance(held := _under(part, _RESPONSE), dict)}
+    if not responses:
+        reader.heard(place, parts, blocks, _source, run, announced=False)
         return []
     reader.message("tool", opens=is_said(text_in(part, "text") for _, part in blocks))
     answered: list[Call] = []
     owner: Call | None = None  # whose images stand beside its response, until somebody speaks
     for j, part in blocks:
-        if isinstance(response := _under(part, _RESPONSE), dict):
+        if (response := responses.get(j)) is not None:
             owner = listener.answered(response)
             answered.append(owner)
             _result(reader, (*place, j, _key(part, _RESPONSE)), response, owner)
@@ -166,7 +167,8 @@ def _source(part: Block, texts: Texts) -> Source | None:
             return inline(declared, data, texts)
         return picture_in(data, texts) if declared in ("", "application/octet-stream") else None
     # A file without a type may be anything: a video, most often.
-    file = _under(part, _FILE)
+    if (file := _under(part, _FILE)) is None:
+        return None
     if isinstance(uri := _under(file, _URI), str) and text_in(file, _key(file, _MIME)).startswith("image/"):
         return Link(uri) if _is_public(uri) else Opaque(uri)
     return None
@@ -217,7 +219,12 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
 
 def _response_of(sight: Sight) -> Path:
     """The place of the function response that holds a sight."""
-    return sight.place[: next(n for n, step in enumerate(sight.place, 1) if step in _RESPONSE)]
+    return sight.place[:_HOLDER] if sight.place[0] == ITEMS else sight.place[: _HOLDER + 1]
+
+
+def _name(part: Json) -> str:
+    blob = _under(part, _DATA)
+    return text_in(blob, _key(blob, _NAME))
 
 
 def _nameless(part: Json) -> Json:
@@ -232,19 +239,19 @@ def _rebuilt(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect,
     """Edits for a function response whose images become words, leave it, or come out of its texts."""
     old = at(tree, *place)
     assert isinstance(old, dict)
-    answer = old.get("response")
-    references = _references(answer)
+    names = [_name(part) for part in items(old, "parts")]
+    references = _references(old.get("response")) if any(names) else {}
     gone: dict[Path, list[str]] = {}  # what is said where a part that is gone was referred to
     parts: list[int | Block] = []
     loose: list[str] = []  # words for which the response has no place yet
     standing = {sight.place: sight for sight in sights if sight.within is None}
-    for k, part in enumerate(items(old, "parts")):
+    for k, name in enumerate(names):
         sight = standing.get((*place, "parts", k))
         if sight is None or (has_pixels(sight) and not hoist):
-            parts.append(k if sight is None or sight.fate in (None, Shown()) else block(sight, tree, dialect))
+            parts.append(k if sight is None or as_sent(sight) else block(sight, tree, dialect))
             continue
         told = _told(sight)
-        ways = references.get(text_in(_under(part, _DATA), _key(_under(part, _DATA), _NAME)), [])
+        ways = references.get(name, [])
         for way in ways:
             gone.setdefault(way, []).append(told or rescue.HERE)
         loose += [told] if told and (not ways or () in ways) else []

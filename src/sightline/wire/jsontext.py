@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -19,6 +18,7 @@ import orjson
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
 from sightline.model.letters import AS_LETTERS, BASE64
 from sightline.model.scene import Json, Path
+from sightline.model.value import value
 from sightline.wire.jsontree import graft
 
 Buffer = bytes | bytearray | memoryview
@@ -68,10 +68,10 @@ class Document:
 
     def text_of(self, leaf: str) -> Buffer:
         """The text of a string of the tree, with what was lifted out of it."""
+        if leaf.startswith(self.token) and (alone := leaf[len(self.token) : -1]).isdecimal():
+            return self.spans[int(alone)]  # nothing stands around what was lifted out
         if self.token not in leaf:
             return leaf.encode("utf-8", "surrogatepass")
-        if (alone := leaf.removeprefix(self.token)[:-1]).isdecimal():  # nothing stands around what was lifted out
-            return self.spans[int(alone)]
         parts = self._expanded(leaf.encode("utf-8", "surrogatepass"))
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -124,13 +124,13 @@ def _strokes(text: str, edits: Sequence[Edit], slots: Mapping[Path, _Slot]) -> I
     leaving: dict[Path, list[_Member]] = {}
     for place, here in together.items():
         slot = slots[place]
-        if any(isinstance(edit, Remove) for edit in here):
+        inserted = [edit for edit in here if isinstance(edit, Insert)]
+        others = [edit for edit in here if not isinstance(edit, Insert)]
+        if any(isinstance(edit, Remove) for edit in others):
             leaving.setdefault(place[:-1], []).extend(slot.members)
             continue
-        inserted = [edit for edit in here if isinstance(edit, Insert)]
-        replaced = [edit for edit in here if not isinstance(edit, Insert)][:1]
-        values = ",".join(_value(edit, text, slots) for edit in (*inserted, *replaced))
-        yield (slot.start, slot.end, values) if replaced else (slot.start, slot.start, slot.lead + values + slot.trail)
+        values = ",".join([_value(edit, text, slots) for edit in (*inserted, *others[:1])])
+        yield (slot.start, slot.end, values) if others else (slot.start, slot.start, slot.lead + values + slot.trail)
     for members in leaving.values():
         yield from _cuts(members)
 
@@ -156,9 +156,14 @@ def _value(edit: Edit, text: str, slots: Mapping[Path, _Slot]) -> str:
     if isinstance(edit, Replace | Insert):
         return dumps(edit.value)
     assert isinstance(edit, Rebuild), "what leaves writes nothing"
-    kept = {each: slots[(*edit.place, each)] for each in edit.elements if isinstance(each, int)}
-    parts = (text[kept[e].start : kept[e].end] if isinstance(e, int) else dumps(e) for e in edit.elements)
-    return f"[{','.join(parts)}]"
+    return f"[{','.join([_element(edit.place, each, text, slots) for each in edit.elements])}]"
+
+
+def _element(place: Path, each: int | dict[str, Json], text: str, slots: Mapping[Path, _Slot]) -> str:
+    if not isinstance(each, int):
+        return dumps(each)
+    kept = slots[(*place, each)]
+    return text[kept.start : kept.end]
 
 
 def lift(body: bytes | bytearray, token: str) -> Document | None:
@@ -201,10 +206,15 @@ def _runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
             start += _ESCAPED
         # Inside a run a backslash means that its text is not what stands there: such a string is left to the parser.
         # Those that escape the quote stand behind it.
-        if _run_here(body, end - _WINDOW) and (escape := _backslashes(body, end)) and escape.end() == quote:
+        if _run_here(body, end - _WINDOW) and (end == quote or _only_escapes(body, end, quote)):
             yield start, end
             floor = end
         at = max(quote + 1, at + STRIDE)
+
+
+def _only_escapes(body: bytes | bytearray, at: int, quote: int) -> bool:
+    found = _backslashes(body, at)
+    return found is not None and found.end() == quote
 
 
 def _stop(body: bytes | bytearray, at: int) -> int:
@@ -269,7 +279,7 @@ class _Member(NamedTuple):
     following: int  # where the next one starts
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Slot:
     start: int
     end: int
@@ -281,6 +291,7 @@ class _Slot:
 _Trie = dict["str | int", "_Trie"]
 # Numbers stay text: they are skipped, and a huge one must not be refused.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str).raw_decode
+_key = re.compile(r'"((?:[^"\\]|\\.)*+)"[ \t\n\r]*:[ \t\n\r]*').match
 _marks = re.compile(r'[\[{\]}]|"(?:[^"\\]|\\.)*+"').finditer
 
 
@@ -291,8 +302,9 @@ def _locate(text: str, places: Sequence[Path]) -> dict[Path, _Slot]:
         node = trie
         for step in place:
             node = node.setdefault(step, {})
+    start = _past(_blank, text, 0)
     slots: dict[Path, _Slot] = {}
-    _walk(text, _past(_blank, text, 0), trie, (), slots)
+    slots[()] = _Slot(start, _walk(text, start, trie, (), slots))
     return slots
 
 
@@ -316,41 +328,42 @@ def _skipped(text: str, at: int) -> int:
 
 def _walk(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     """Record the slots below the value that begins at `at`; the index just after it."""
-    if not node:
-        end = _skipped(text, at)
-    elif text[at] == "{":
-        end = _walk_object(text, at, node, path, slots)
-    elif text[at] == "[":
-        end = _walk_list(text, at, node, path, slots)
-    else:
-        end = _skipped(text, at)
-    slots[path] = _Slot(at, end)
-    return end
+    if node and text[at] == "{":
+        return _walk_object(text, at, node, path, slots)
+    if node and text[at] == "[":
+        return _walk_list(text, at, node, path, slots)
+    return _skipped(text, at)
 
 
 def _walk_object(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _Slot]) -> int:
     last = at + 1
     at = first = _past(_blank, text, last)
-    passed, absent = Counter[str](), dict.fromkeys(node)
-    counts = any(isinstance(key, Again) for key in node)
+    absent = dict.fromkeys(node)
+    counts = Again in map(type, node)
+    passed: dict[str, int] = {}
     members: dict[str, tuple[_Member, ...]] = {}
     number = 0
     while text[at] != "}":
         here, before = at, last
-        key, at = _scan(text, at)
-        at = _past(_colon, text, at)
+        named = _key(text, at)
+        assert named, "it was read before"
+        key, at = named[1], named.end()
+        if "\\" in key:
+            key = _scan(text, here)[0]
         # A repeated key: the last one counts for every parser here, and it overwrites the slots of the first; unless
         # an edit names just that one.
         if counts:
-            passed[key] += 1
-            key = earlier if (earlier := Again(key, passed[key] - 1)) in node else key
-        start, named = at, key in node
-        last = _walk(text, at, node[key], (*path, key), slots) if named else _skipped(text, at)
-        at = _past(_comma, text, last)
-        if named:
+            again = passed[key] = passed.get(key, -1) + 1
+            key = earlier if (earlier := Again(key, again)) in node else key
+        if key in node:
+            start, last = at, _walk(text, at, node[key], (*path, key), slots)
+            at = _past(_comma, text, last)
             absent.pop(key, None)
             members[key] = (*members.get(key, ()), _Member(number, before, here, last, at))
             slots[(*path, key)] = _Slot(start, last, members=members[key])
+        else:
+            last = _skipped(text, at)
+            at = _past(_comma, text, last)
         number += 1
     comma = "," if at > first else ""
     for new in absent:  # only an insertion can name them
@@ -364,7 +377,11 @@ def _walk_list(text: str, at: int, node: _Trie, path: Path, slots: dict[Path, _S
     at = _past(_blank, text, last)
     index = 0
     while text[at] != "]":
-        last = _walk(text, at, node[index], (*path, index), slots) if index in node else _skipped(text, at)
+        if index in node:
+            last = _walk(text, at, node[index], (*path, index), slots)
+            slots[(*path, index)] = _Slot(at, last)
+        else:
+            last = _skipped(text, at)
         at = _past(_comma, text, last)
         index += 1
     if index in node:  # the place after the last element: only an insertion can name it

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
 from sightline.model.scene import Json
+
+_WITHIN = (Insert, Remove)
 
 
 def graft(tree: Json, edits: Sequence[Edit]) -> Json:
@@ -16,35 +19,52 @@ def graft(tree: Json, edits: Sequence[Edit]) -> Json:
 def _grafted(value: Json, edits: Sequence[Edit], depth: int) -> Json:
     """A value that stands so deep in the tree, after the edits of it and of what it holds."""
     below: dict[str | int, list[Edit]] = {}
-    added: dict[str | int, list[Json]] = {}
-    gone: set[str | int] = set()
+    here: list[Insert | Remove] = []  # what comes into the value itself, and what leaves it
     for edit in edits:
         way = edit.place
         if len(way) == depth:
             return _made(value, edit)
-        if len(way) == depth + 1 and isinstance(edit, Remove):
-            gone.add(way[depth])
-        elif len(way) == depth + 1 and isinstance(edit, Insert):
-            added.setdefault(way[depth], []).append(edit.value)
+        if len(way) == depth + 1 and isinstance(edit, _WITHIN):
+            here.append(edit)
+        elif (step := way[depth]) in below:
+            below[step].append(edit)
         else:
-            below.setdefault(way[depth], []).append(edit)
+            below[step] = [edit]
     if isinstance(value, dict):
-        changed = {key: _grafted(value[key], inner, depth + 1) for key, inner in below.items() if isinstance(key, str)}
-        if not added and not gone:
-            return {**value, **changed}
-        held = {**value, **changed, **{key: new for key, (new,) in added.items() if isinstance(key, str)}}
-        return {key: item for key, item in held.items() if key not in gone}
+        held = value.copy()
+        for key, inner in below.items():
+            assert isinstance(key, str)
+            held[key] = _grafted(value[key], inner, depth + 1)
+        return _changed(held, here) if here else held
     assert isinstance(value, list)
-    changed_items = [_grafted(item, below[i], depth + 1) if i in below else item for i, item in enumerate(value)]
-    return _grown(changed_items, added) if added else changed_items
+    items = value.copy()
+    for index, inner in below.items():
+        assert isinstance(index, int)
+        items[index] = _grafted(value[index], inner, depth + 1)
+    return _grown(items, here) if here else items
 
 
-def _grown(items: list[Json], added: Mapping[str | int, list[Json]]) -> list[Json]:
+def _changed(held: dict[str, Json], edits: Sequence[Insert | Remove]) -> dict[str, Json]:
+    for edit in edits:
+        key = edit.place[-1]
+        assert isinstance(key, str)
+        if isinstance(edit, Insert):
+            held[key] = edit.value
+        else:
+            held.pop(key, None)
+    return held
+
+
+def _grown(items: list[Json], edits: Sequence[Insert | Remove]) -> list[Json]:
+    """Those at one place in the order in which they were asked for."""
+    added = [
+        (index, edit.value) for edit in edits if isinstance(edit, Insert) and isinstance(index := edit.place[-1], int)
+    ]
     grown: list[Json] = []
     at = 0
-    for index in sorted(step for step in added if isinstance(step, int)):
+    for index, new in sorted(added, key=itemgetter(0)):
         grown += items[at:index]
-        grown += added[index]
+        grown.append(new)
         at = index
     return grown + items[at:]
 

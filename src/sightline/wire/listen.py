@@ -26,6 +26,8 @@ class Chunk:
 class Stalled:
     """Nothing has come for a while."""
 
+    between: bool = False  # the upstream has said a part of its answer, and the next one is not there yet
+
 
 @dataclass(frozen=True, slots=True)
 class Broken:
@@ -72,9 +74,9 @@ def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
             whole = state.whole or (ending and (not state.voice.amid or bool(_blank_line(seen, found))))
             tail = seen[-max(map(len, state.voice.last)) :]
             return replace(state, tail=tail, begun=True, ending=ending, whole=whole), data
-        case Stalled():
+        case Stalled(between=between):
             # Once the upstream speaks, it keeps its own stream alive.
-            return state, b"" if state.begun else state.voice.alive
+            return state, b"" if state.begun and not between else state.voice.alive
         case Broken(message=message):
             if state.whole:
                 return state, b""

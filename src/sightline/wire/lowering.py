@@ -18,7 +18,6 @@ from sightline.wire.jsontree import graft
 from sightline.wire.shape import at, text_in
 
 Block = dict[str, Json]
-_AS_SENT = (None, Shown())
 _PIXELS = (Shown, Refitted, type(None))  # a tuple: a union would be made anew for every sight
 _OWN = 2  # steps at the most from a list of blocks to an image or a text of one of them
 
@@ -35,6 +34,11 @@ class Dialect:
 
 def has_pixels(sight: Sight) -> bool:
     return isinstance(sight.fate, _PIXELS)
+
+
+def as_sent(sight: Sight) -> bool:
+    """Does it go on just as it came?"""
+    return sight.fate is None or (isinstance(sight.fate, Shown) and sight.fate.mime is None)
 
 
 def block(sight: Sight, tree: Json, dialect: Dialect) -> Block:
@@ -69,7 +73,7 @@ def marked(new: Block, old: Json) -> Block:
 
 def unmarked(one: Block) -> Block:
     """The cache mark stays behind: it says where the client's own prefix ends."""
-    return {key: value for key, value in one.items() if key != "cache_control"}
+    return {key: value for key, value in one.items() if key != "cache_control"} if "cache_control" in one else one
 
 
 def in_place(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Edit]:
@@ -93,7 +97,7 @@ def _is_led(sight: Sight, tree: Json) -> bool:
 
 def _stays(sight: Sight, tree: Json, dialect: Dialect) -> bool:
     """Is the block of a sight right as it is?"""
-    return sight.fate in _AS_SENT and (dialect.knows is None or dialect.knows(at(tree, *sight.place)))
+    return as_sent(sight) and (dialect.knows is None or dialect.knows(at(tree, *sight.place)))
 
 
 def result(place: Path, sights: Sequence[Sight], tree: Json, dialect: Dialect, *, hoist: bool) -> list[Edit]:

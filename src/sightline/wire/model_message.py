@@ -45,7 +45,7 @@ def read(tree: Json, texts: Texts) -> Scene:
                 if content == marks.BRIDGE:
                     continue
             case "user":
-                reader.heard(place, content, _images(content, texts), run, announced=False)
+                reader.heard(place, content, entries(content), _pasted, run, announced=False)
             case _:
                 reader.message("other")
         run = []
@@ -62,11 +62,6 @@ def _calls(reader: Reader, content: Json) -> None:
         if part.get("type") == "tool-call":
             name = word_in(part, "toolName", reader.texts)
             reader.calling(word_in(part, "toolCallId", reader.texts), name, part.get("input"))
-
-
-def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
-    found = ((j, _pasted(part, texts)) for j, part in entries(content))
-    return [(j, source) for j, source in found if source is not None]
 
 
 def _pasted(part: Block, texts: Texts) -> Source | None:

@@ -6,6 +6,7 @@ last tool message of the run (never between two of them: each call must be answe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from sightline.model import marks
@@ -23,6 +24,7 @@ from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, val
 PATHS = ("/v1/chat/completions", "/chat/completions")
 HEAD = ("tools",)
 ITEMS = "messages"
+_TOOLS = ("tool", "function")
 
 
 def read(tree: Json, texts: Texts) -> Scene:
@@ -41,12 +43,13 @@ def read(tree: Json, texts: Texts) -> Scene:
                 _calls(reader, value_in(message, "tool_calls"))
             case "user":
                 content = value_in(message, "content")
-                reader.heard(place, content, _images(content, texts), run, announced=announced)
+                reader.heard(place, content, _parts(content), _source, run, announced=announced)
             case _:
                 reader.message("other")
                 content = value_in(message, "content")
-                for j, source in _images(content, texts):
-                    reader.pasted(place if isinstance(content, dict) else (*place, j), source)
+                for j, part in _parts(content):
+                    if (source := _source(part, texts)) is not None:
+                        reader.pasted(place if isinstance(content, dict) else (*place, j), source)
         run, announced = [], False
     tools = (word_in(tool.get("function"), "name", texts) for _, tool in entries(at(tree, "tools")))
     return reader.scene(word_in(tree, "model", texts), stream=at(tree, "stream") is True, tools=tools)
@@ -66,14 +69,15 @@ def _tool(reader: Reader, place: Path, message: Json, call: Call) -> bool:
     if isinstance(content, str):
         reader.said(place, content, call)
         return announces(content)
-    parts = _parts(content)
-    for j, part in parts:
+    announced = False
+    for j, part in _parts(content):
         here = place if isinstance(content, dict) else (*place, j)
         if (source := _source(part, reader.texts) or _foreign(part, reader.texts)) is not None:
             reader.brought(here, source, call)
         elif part.get("type") == "text":
             reader.said((*here, "text"), text_in(part, "text"), call)
-    return any(announces(text_in(part, "text")) for _, part in parts)
+        announced = announced or announces(text_in(part, "text"))
+    return announced
 
 
 def _parts(content: Json) -> list[tuple[int, Block]]:
@@ -81,14 +85,11 @@ def _parts(content: Json) -> list[tuple[int, Block]]:
     return [(0, content)] if isinstance(content, dict) else entries(content)
 
 
-def _images(content: Json, texts: Texts) -> list[tuple[int, Source]]:
-    return [(j, source) for j, part in _parts(content) if (source := _source(part, texts)) is not None]
-
-
 def _source(part: Block, texts: Texts) -> Source | None:
-    if part.get("type") == "file":
+    kind = part.get("type")
+    if kind == "file":
         return pictured(value_in(part.get("file"), "file_data"), texts)
-    if part.get("type") != "image_url":
+    if kind != "image_url":
         return None
     held = part.get("image_url")
     if isinstance(url := value_in(held, "url") if isinstance(held, dict) else held, str):
@@ -129,28 +130,29 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
         edits += result(alone.place, [alone], tree, DIALECT, hoist=False)
     for message, group in groupby(held, key=lambda sight: sight.message):
         edits += result((ITEMS, message, "content"), list(group), tree, DIALECT, hoist=hoist)
-    leaving = [sight for sight in held if hoist and has_pixels(sight)]
-    for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
+    said = items(tree, ITEMS)
+    leaving = filter(has_pixels, held) if hoist else ()
+    for end, run in groupby(leaving, key=lambda sight: _run_end(sight.message, said)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
-        shown = moved(_in_call_order(list(run), tree), tree, DIALECT)
+        shown = moved(_in_call_order(list(run), said), tree, DIALECT)
         edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
     return edits
 
 
-def _run_end(sight: Sight, tree: Json) -> int:
-    """The index just after the run of tool messages in which a sight stands."""
-    end = sight.message
-    while at(tree, ITEMS, end, "role") in ("tool", "function"):
+def _run_end(message: int, said: Sequence[Json]) -> int:
+    """The index just after the run of tool messages in which this one stands."""
+    end = message
+    while end < len(said) and value_in(said[end], "role") in _TOOLS:
         end += 1
     return end
 
 
-def _in_call_order(sights: list[Sight], tree: Json) -> list[Sight]:
+def _in_call_order(sights: list[Sight], said: Sequence[Json]) -> list[Sight]:
     if len(sights) == 1:
         return sights
     start = sights[0].message
-    while start > 0 and at(tree, ITEMS, start, "role") in ("tool", "function"):
+    while start > 0 and value_in(said[start], "role") in _TOOLS:
         start -= 1
-    order = {text_in(call, "id"): index for index, call in entries(at(tree, ITEMS, start, "tool_calls"))}
+    order = {text_in(call, "id"): index for index, call in entries(value_in(said[start], "tool_calls"))}
     return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))

@@ -7,7 +7,7 @@ into a user message behind the run of outputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from sightline.model import marks
@@ -42,8 +42,11 @@ def read(tree: Json, texts: Texts) -> Scene:
         reader.message("user", opens=is_said([words]))
     run: list[Call] = []  # the calls of the outputs that stand just before
     announced = False  # … one of which says that images will follow without a word
+    offered = [at(tree, "tools")]
     for i, item in enumerate(items(tree, ITEMS)):
         kind = _kind(item)
+        if kind == "additional_tools":
+            offered.append(value_in(item, "tools"))
         if kind.endswith("_output"):
             run.append(reader.called(item, "call_id"))
             announced = _output(reader, (ITEMS, i, "output"), kind, item, run[-1]) or announced
@@ -52,7 +55,7 @@ def read(tree: Json, texts: Texts) -> Scene:
         run, announced = [], False
     partial = any(at(tree, key) is not None for key in _ELSEWHERE)
     model, stream = word_in(tree, "model", texts), at(tree, "stream") is True
-    return reader.scene(model, stream=stream, tools=_tools(tree, texts), partial=partial)
+    return reader.scene(model, stream=stream, tools=_tools(offered, texts), partial=partial)
 
 
 def _kind(item: Json) -> str:
@@ -85,11 +88,13 @@ def _item(reader: Reader, place: Path, kind: str, item: Json, run: list[Call], a
     elif (role := value_in(item, "role")) == "assistant" or kind in _SPOKEN:
         reader.message("assistant")
     elif role == "user" and kind == "message":
-        reader.heard(place, value_in(item, "content"), _images(item, reader.texts), run, announced=announced)
+        content = value_in(item, "content")
+        reader.heard(place, content, entries(content), _source, run, announced=announced)
     else:
         reader.message("other")
-        for j, source in _images(item, reader.texts):
-            reader.pasted((*place, j), source)
+        for j, part in entries(value_in(item, "content")):
+            if (source := _source(part, reader.texts)) is not None:
+                reader.pasted((*place, j), source)
 
 
 def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> bool:
@@ -107,23 +112,21 @@ def _output(reader: Reader, place: Path, kind: str, item: Json, call: Call) -> b
             for stream in _STREAMS:
                 reader.said((*place, k, stream), text_in(part, stream), call)
         return False
+    announced = False
     for k, part in entries(output):
         if (source := _source(part, reader.texts)) is not None:
             reader.brought((*place, k), source, call)
         elif part.get("type") == "input_text":
             reader.said((*place, k, "text"), text_in(part, "text"), call)
-    return any(announces(text_in(part, "text")) for _, part in entries(output))
-
-
-def _images(item: Json, texts: Texts) -> list[tuple[int, Source]]:
-    parts = entries(value_in(item, "content"))
-    return [(j, source) for j, part in parts if (source := _source(part, texts)) is not None]
+        announced = announced or announces(text_in(part, "text"))
+    return announced
 
 
 def _source(part: Block, texts: Texts) -> Source | None:
-    if part.get("type") == _FILE:
+    kind = part.get("type")
+    if kind == _FILE:
         return pictured(part.get("file_data"), texts)
-    if part.get("type") not in ("input_image", "computer_screenshot"):
+    if kind not in ("input_image", "computer_screenshot"):
         return None
     if isinstance(url := part.get("image_url"), str):
         return address(url, texts)
@@ -132,10 +135,9 @@ def _source(part: Block, texts: Texts) -> Source | None:
     return None
 
 
-def _tools(tree: Json, texts: Texts) -> Iterator[str]:
+def _tools(offered: Sequence[Json], texts: Texts) -> Iterator[str]:
     """The names of the tools: at the top, in items that bring more of them, and inside namespaces."""
-    brought = (item.get("tools") for _, item in entries(at(tree, ITEMS)) if item.get("type") == "additional_tools")
-    for tools in (at(tree, "tools"), *brought):
+    for tools in offered:
         for _, tool in entries(tools):
             for each in (tool, *(inner for _, inner in entries(tool.get("tools")))):
                 yield word_in(each, "name", texts)
@@ -156,26 +158,27 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     hoist = profile.tool_images != "native"
     held = [sight for sight in scene.sights if sight.held and not sight.fixed]
     edits = in_place([sight for sight in scene.sights if not sight.held or sight.fixed], tree, DIALECT)
+    said = items(tree, ITEMS)
+    leaving: list[Sight] = []
     for message, group in groupby(held, key=lambda sight: sight.message):
-        if _is_text(message, tree):
-            edits += in_words(list(group), tree, DIALECT)
+        brought, is_text = list(group), _is_text(said[message])
+        if is_text:
+            edits += in_words(brought, tree, DIALECT)
         else:
-            edits += result((ITEMS, message, "output"), list(group), tree, DIALECT, hoist=hoist)
-    leaving = [sight for sight in held if (hoist or _is_text(sight.message, tree)) and has_pixels(sight)]
-    order = _call_order(tree) if leaving else {}
-    for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
+            edits += result((ITEMS, message, "output"), brought, tree, DIALECT, hoist=hoist)
+        leaving += filter(has_pixels, brought) if hoist or is_text else ()
+    for end, run in groupby(leaving, key=lambda sight: _run_end(sight.message, said)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), _message("assistant", marks.BRIDGE)))
-        called = sorted(run, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))
-        shown = moved(called, tree, DIALECT)
+        shown = moved(_in_call_order(list(run), said), tree, DIALECT)
         edits.append(Insert((ITEMS, end), _message("user", [_detailed(part) for part in shown])))
     return edits
 
 
-def _is_text(message: int, tree: Json) -> bool:
-    """Is an output of texts that must stay such?"""
-    item = at(tree, ITEMS, message)
-    return _kind(item) == "shell_call_output" or (_kind(item) not in _LISTS and isinstance(at(item, "output"), str))
+def _is_text(item: Json) -> bool:
+    """Is it an output of texts that must stay such?"""
+    kind = _kind(item)
+    return kind == "shell_call_output" or (kind not in _LISTS and isinstance(value_in(item, "output"), str))
 
 
 def _detailed(part: Json) -> Json:
@@ -188,24 +191,26 @@ def _message(role: str, content: Json) -> Json:
     return {"type": "message", "role": role, "content": content}
 
 
-def _run_end(sight: Sight, tree: Json) -> int:
-    """The index just after the run of outputs in which a sight stands; of those of what was called together with it."""
-    end = sight.message
-    if _kind(at(tree, ITEMS, end)) == _REMOTE:
+def _run_end(message: int, said: Sequence[Json]) -> int:
+    """The index just after the run of outputs in which this one stands, or that was called together with it."""
+    end = message
+    if _kind(said[end]) == _REMOTE:
         end += 1
-        spoken = end
-        while _is_spoken(at(tree, ITEMS, spoken)):
-            spoken += 1
-        end = spoken if _is_output(at(tree, ITEMS, spoken)) else end
-    while _is_output(at(tree, ITEMS, end)):
-        end += 1
-    return end
+        spoken = _past(_is_spoken, said, end)
+        end = spoken if spoken < len(said) and _is_output(said[spoken]) else end
+    return _past(_is_output, said, end)
 
 
-def _call_order(tree: Json) -> dict[str, int]:
-    """The calls by their ids, numbered: of one id the first, so that no later one moves what was sent before."""
+def _past(passes: Callable[[Json], bool], said: Sequence[Json], start: int) -> int:
+    return next((index for index in range(start, len(said)) if not passes(said[index])), len(said))
+
+
+def _in_call_order(sights: list[Sight], said: Sequence[Json]) -> list[Sight]:
+    """Of calls with one id the first counts, so that no later one moves what was sent before."""
+    if len(sights) == 1:
+        return sights
     order: dict[str, int] = {}
-    for item in items(tree, ITEMS):
+    for item in said:
         if _is_call(item):
             order.setdefault(text_in(item, "call_id"), len(order))
-    return order
+    return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))

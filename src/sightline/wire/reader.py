@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -10,15 +10,18 @@ from sightline.model import marks
 from sightline.model.scene import Call, Json, Message, Path, Role, Scene, Sight
 from sightline.model.source import Source
 from sightline.wire import rescue
-from sightline.wire.shape import Texts, at, entries, path_in, text_in, word_in
+from sightline.wire.shape import Texts, at, path_in, text_in, word_in
 
-# What clients themselves say in the user's name. A message of nothing else is not the user's.
-_REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details>", "<user_instructions>")
+_FIRST = marks.FIRST | {words[0] for words in marks.REMINDERS}  # few texts of a person begin like these
 
 # Every message is one of these few: none has to be made.
 _MESSAGES = {role: (Message(role), Message(role, opens=True)) for role in get_args(Role)}
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".ico")
+
+
+Part = tuple[int, dict[str, Json]]  # of a message, with its index
+Shows = Callable[[dict[str, Json], Texts], Source | None]  # what a part shows
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class Reader:
         self, place: Path, source: Source, call: Call | None, *, hoisted: bool = False, fixed: bool = False
     ) -> None:
         """An image in a tool's result, or moved out of one."""
-        self.sights.append(Sight(place, source, "tool", call, self._here, hoisted=hoisted, fixed=fixed))
+        self.sights.append(Sight(place, source, "tool", call, self._here, None, hoisted, fixed))
 
     def stands(self, place: Path, source: Source, before: Json, owner: Call | None = None) -> None:
         """An image of a user message: moved there out of a tool's result, if the words before it or `owner` say so."""
@@ -64,16 +67,18 @@ class Reader:
             self.brought(place, source, call, hoisted=True)
 
     def heard(
-        self, place: Path, content: Json, images: Sequence[tuple[int, Source]], run: list[Call], *, announced: bool
+        self, place: Path, content: Json, parts: Sequence[Part], shows: Shows, run: list[Call], *, announced: bool
     ) -> None:
-        """A user's message, its images by their indexes: the user's own, or moved out of the results of `run`.
+        """A user's message and the parts that may show images: the user's own, or moved out of the results of `run`.
 
         With `announced`, one of these has said that images would follow without a word.
         """
         alone = isinstance(content, dict)  # a part, where a list of parts is meant
-        parts = [content] if alone else content
-        words = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in entries(parts)]
+        words = [content] if isinstance(content, str) else [text_in(part, "text") for _, part in parts]
+        if alone and not parts:
+            words = [text_in(content, "text")]
         self.message("user", opens=is_said(words))
+        images = [(j, source) for j, part in parts if (source := shows(part, self.texts)) is not None]
         if not images:
             return
         moved = is_hoist(words) or (announced and not any(word.strip() for word in words))
@@ -100,9 +105,13 @@ def is_said(texts: Iterable[str]) -> bool:
     """Are these the words of a person, and not of the program in between?"""
     for text in texts:
         bare = text.lstrip()
-        if bare and not bare.startswith(_REMINDERS) and not marks.leads(bare) and not marks.refers(bare):
+        if bare and (bare[0] not in _FIRST or not _is_added(bare)):
             return True
     return False
+
+
+def _is_added(bare: str) -> bool:
+    return bare.startswith(marks.REMINDERS) or marks.leads(bare) or marks.refers(bare)
 
 
 def is_hoist(texts: Iterable[str]) -> bool:

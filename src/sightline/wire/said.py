@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sightline.model.fence import sound
 from sightline.model.scene import Json
 from sightline.wire.shape import Texts, at, entries, text_in
 
@@ -24,4 +25,4 @@ def _short(text: str, texts: Texts) -> str:
     """Half a letter of a pair, which JSON can hold and no wire can send, becomes a question mark."""
     lifted = re.sub(re.escape(texts.token) + r"\d+;", "…", text) if texts.token in text else text
     said = _run.sub("…", lifted)
-    return said if said.isascii() else said.encode("utf-8", "replace").decode()
+    return sound(said)

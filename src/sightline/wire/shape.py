@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Protocol
+
+import orjson
 
 from sightline.model.scene import Json
 from sightline.wire.jsontext import Buffer
@@ -93,10 +96,12 @@ def path_in(arguments: Json, texts: Texts) -> str | None:
 def parsed(leaf: str, texts: Texts) -> Json:
     """Arguments are JSON inside a string of JSON; long ones hold a file, not its name."""
     text = texts.text_of(leaf) if texts.token in leaf else leaf
-    if len(text) > _LONGEST_ARGUMENTS:
+    if not text or len(text) > _LONGEST_ARGUMENTS:
         return None
+    found: Json = None
     try:
-        found: Json = json.loads(text if isinstance(text, str) else bytes(text)) if text else None
-    except (ValueError, RecursionError):
-        return None
+        found = orjson.loads(text)
+    except ValueError:  # what it finds too odd, the standard library may read
+        with suppress(ValueError, RecursionError):
+            found = json.loads(text if isinstance(text, str) else bytes(text))
     return found

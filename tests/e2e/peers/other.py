@@ -10,7 +10,7 @@ from sightline.model.asking import Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.seers.registry import Registry
+from sightline.seers.registry import Registry, meant
 
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
@@ -24,7 +24,9 @@ class Nobody:
 
 def main(provider: str, model: str) -> None:
     image = Image(sha256(PIXEL).hexdigest(), "image/png", Size(1, 1), PIXEL)
-    seer = Registry(Nobody(), lambda receiver: receiver == provider).named(provider, model)
+    one = meant({}, f"{provider}/{model}")
+    assert not isinstance(one, Refusal), one
+    seer = Registry(Nobody(), lambda receiver: receiver == provider).seer(one)
     assert not isinstance(seer, Refusal), seer
     told = asyncio.run(seer.ask(Question("What is it?", (image,), "You are the eyes.")))
     if isinstance(told, Refusal):

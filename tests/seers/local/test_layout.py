@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.seers.local.layout import laid_out, order, ordered, tables
+from sightline.seers.local.layout import laid_out
+from sightline.seers.local.order import order
 from sightline.seers.local.seen import Line
+from sightline.seers.local.tabled import tables
 
 WORD = st.text("abcde ", min_size=1, max_size=30)
 PLACED = st.builds(
@@ -29,7 +31,7 @@ def read(lines: list[Line], boxes: tuple[Box, ...] = ()) -> list[str]:
     """In reading order, whatever order they come in."""
     shuffled = list(lines)
     random.Random(7).shuffle(shuffled)
-    return [line.text for line in ordered(shuffled, boxes)]
+    return [shuffled[place].text for place in order(shuffled, boxes)]
 
 
 def test_two_columns_are_read_one_after_the_other_below_their_heading() -> None:
@@ -51,6 +53,23 @@ def test_what_stands_in_a_panel_is_read_as_one() -> None:
     assert read(lines) == ["one", "three", "two", "four"]
     panels = (Box(0, 0, 200, 200), Box(280, 0, 200, 200))
     assert read(lines, panels) == ["one", "two", "three", "four"]
+
+
+def test_columns_beside_a_panel_are_read_before_it_or_after_as_they_stand() -> None:
+    heading = at(220, 20, "A heading over both of the columns below")
+    left = [at(220, 60 + row * 18, f"left line {row} with some words of prose") for row in range(5)]
+    right = [at(520, 63 + row * 17, f"right line {row} with some words of prose") for row in range(5)]
+    tall = [at(20, 30 + row * 40, f"panel {row}") for row in range(4)]
+    text = [line.text for line in (heading, *left, *right)]
+    assert read([heading, *left, *right, *tall], (Box(0, 10, 150, 180),)) == [*(line.text for line in tall), *text]
+    after = [at(820, line.box.y, line.text) for line in tall]
+    assert read([heading, *left, *right, *after], (Box(800, 10, 150, 180),)) == [*text, *(line.text for line in tall)]
+
+
+def test_a_list_beside_a_panel_is_not_parted_by_it() -> None:
+    rows = [line for y in range(5) for line in (at(20, 20 + y * 30, f"Label {y}"), at(200, 20 + y * 30, f"value {y}"))]
+    panel = [at(620, 20 + row * 30, f"panel {row}") for row in range(5)]
+    assert read([*rows, *panel], (Box(600, 10, 200, 180),)) == [line.text for line in (*rows, *panel)]
 
 
 def test_names_and_their_values_are_read_row_by_row() -> None:
@@ -118,6 +137,6 @@ def test_code_keeps_its_indentation_and_its_blank_lines() -> None:
 
 
 def test_no_lines_are_no_text() -> None:
-    assert ordered([]) == ()
+    assert order([]) == ()
     assert tables([]) == ()
     assert laid_out([]) == ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
-from sightline.seers.local.parts import parts
+from sightline.seers.local.parts import parts, toggles, without_glyphs
 from sightline.seers.local.regions import Pixels, regions
-from sightline.seers.local.seen import Part
+from sightline.seers.local.seen import Line, Part
 from tests.seers.local.sketch import Sketch
 
 LIGHT = {"ground": "#f3f3f3", "card": "#ffffff", "line": "#bbbbbb", "ink": "#202020"}
@@ -55,6 +56,59 @@ def test_the_parts_of_a_dialog_are_found_with_what_stands_in_them(look: dict[str
 
 
 KINDS = ("button", "field", "check", "panel")
+
+
+@pytest.mark.parametrize(
+    ("fill", "outline", "height", "gap"),
+    [
+        ("#ffffff", "#888888", 30, 2),
+        ("#fdfdfd", "#adadad", 26, 2),
+        ("#0067c0", "", 48, 8),
+        ("#ffffff", "#888888", 48, 2),
+    ],
+)
+@pytest.mark.parametrize("down", [False, True])
+def test_equal_buttons_close_together_are_all_found(
+    fill: str, outline: str, height: int, gap: int, *, down: bool
+) -> None:
+    sketch = Sketch((500, 300))
+    boxes = []
+    for place in range(3):
+        x, y = (40, 40 + place * (height + gap)) if down else (40 + place * (90 + gap), 40)
+        sketch.box((x, y, x + 90, y + height), fill, outline, 4)
+        sketch.write(x + 45, y + height / 2, "Delete", anchor="mm")
+        boxes.append(Box(x, y, 90, height))
+    assert [part.box for part in of(parts(sketch.pixels, sketch.lines), "button")] == boxes
+
+
+def circle(sketch: Sketch, x: int, y: int, look: str) -> None:
+    """Of 16 pixels: empty, with a dot, a ring as thick as that of a system that fills it, a disc."""
+    big = Image.new("RGB", (128, 128), sketch.ground)
+    pen = ImageDraw.Draw(big)
+    pen.ellipse((0, 0, 127, 127), "#0067c0" if look in ("thick", "disc") else "#ffffff", "#666666", 10)
+    if look in ("dot", "thick"):
+        pen.ellipse((36, 36, 91, 91), "#0067c0" if look == "dot" else "#ffffff")
+    sketch.image.paste(big.resize((16, 16), Image.Resampling.LANCZOS), (x, y))
+
+
+@pytest.mark.parametrize(("look", "chosen"), [("empty", False), ("dot", True), ("thick", True), ("disc", None)])
+@pytest.mark.parametrize("ground", ["#f3f3f3", "#202020"])
+def test_a_circle_before_a_text_is_a_radio_button_and_no_letter(look: str, *, chosen: bool | None, ground: str) -> None:
+    sketch = Sketch((300, 80), ground, "#888888")
+    circle(sketch, 20, 30, look)
+    sketch.write(46, 38, "Manual")
+    read = [Line("O", Box(20, 30, 16, 16)), *sketch.lines]
+    (mark,) = toggles(sketch.pixels, read)
+    assert (mark.kind, mark.box, mark.checked) == ("radio", Box(20, 30, 16, 16), chosen)
+    assert without_glyphs(read, [mark]) == sketch.lines
+    assert [part.kind for part in parts(sketch.pixels, sketch.lines)] == ["radio"]
+
+
+def test_a_letter_before_a_text_is_no_radio_button() -> None:
+    sketch = Sketch((300, 80))
+    sketch.write(20, 38, "O", 16)
+    sketch.write(46, 38, "Automatic", 16)
+    assert [part.kind for part in toggles(sketch.pixels, sketch.lines)] == []
 
 
 def test_a_strip_over_the_width_is_a_bar_and_so_is_one_on_top_of_a_panel() -> None:

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
 from sightline.seers.local import weights
+from sightline.seers.local.boxes import inside
 from sightline.seers.local.engine import Engine, open_engine
 from sightline.seers.local.reading import Page, read, read_page
 from sightline.seers.local.seen import Line
@@ -81,6 +82,20 @@ def test_a_check_box_is_no_part_of_its_label() -> None:
     assert line.box.x >= 132
 
 
+def test_a_circle_before_an_option_is_no_letter_of_it_and_does_not_make_it_higher() -> None:
+    image = Image.new("RGB", (420, 120), "white")
+    pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
+    for row, text in enumerate(("Automatic", "Off", "O negative")):
+        y = 14 + row * 34
+        if row < 2:
+            pen.ellipse((20, y, 36, y + 16), "white", "#666666", 2)
+        pen.text((46, y + 8), text, "black", font, "lm")
+    lines = read(pixels(image), engine())
+    assert [line.text for line in lines] == ["Automatic", "Off", "O negative"]
+    assert [line.box.x for line in lines] == [46, 47, 47]
+    assert all(line.box.height <= 14 for line in lines)
+
+
 def test_the_name_of_an_axis_is_read_from_bottom_to_top() -> None:
     (line,) = (line for line in read(pixels(sample("chart")), engine()) if "million" in line.text)
     assert line.text == "Revenue (million USD)"
@@ -98,7 +113,7 @@ def test_a_turned_page_is_read_all_the_same(quarters: int, turned: int) -> None:
     upright = pixels(page(TEXTS))
     found = read_page(np.ascontiguousarray(np.rot90(upright, quarters)), engine())
     assert [line.text for line in found.lines] == TEXTS
-    assert (found.turned, found.unread) == (turned, "")
+    assert (found.turned, found.unread) == (turned, ())
     height, width = upright.shape[:2]
     for line, plain in zip(found.lines, read(upright, engine()), strict=True):
         box = plain.box
@@ -122,8 +137,25 @@ def test_a_page_that_lies_askew_is_read() -> None:
 @requirement("read.unknown")
 def test_letters_that_nobody_knows_are_not_invented() -> None:
     """Mirrored letters stand for those of an alphabet that the readers were not taught."""
-    found = read_page(pixels(ImageOps.mirror(page(TEXTS))), engine())
-    assert found == Page((), 0, "3 places look like text that could not be read")
+    mirrored = ImageOps.mirror(page(TEXTS))
+    boxes = [Box(900 - line.box.right, line.box.y, *_sides(line.box)) for line in read(pixels(page(TEXTS)), engine())]
+    assert read_page(pixels(mirrored), engine()) == Page((), unread=tuple(boxes))
+
+
+def _sides(box: Box) -> tuple[int, int]:
+    return box.width, box.height
+
+
+def test_short_words_far_apart_on_a_strip_are_read_where_they_stand() -> None:
+    """The two are found as one wide line: most of it is blank, and nothing of it was passed over."""
+    image = Image.new("RGB", (420, 80), "white")
+    pen = ImageDraw.Draw(image)
+    for x in (40, 202):
+        pen.rounded_rectangle((x, 30, x + 159, 55), 3, "#ebebeb")
+        pen.text((x + 80, 43), "No", "#202020", ImageFont.load_default(14), "mm")
+    found = read_page(pixels(image), engine())
+    assert [line.text for line in found.lines] == ["No", "No"]
+    assert found.unread == ()
 
 
 @requirement("read.nothing")
@@ -165,11 +197,25 @@ def test_when_time_is_over_what_was_read_is_given_and_the_rest_is_told() -> None
     asked = iter([True, True, True])  # one tile, two lines
     found = read_page(pixels(page(TEXTS)), engine(), lambda: next(asked, False))
     assert [line.text for line in found.lines] == TEXTS[:2]
-    assert found.unread == "1 more line was left for lack of time"
+    (late,) = found.late
+    (last,) = (line for line in read(pixels(page(TEXTS)), engine()) if line.text == TEXTS[2])
+    assert inside(last.box, late)
+    assert found.searched
 
 
-def test_without_time_nothing_is_read() -> None:
-    assert read_page(pixels(page(TEXTS)), engine(), lambda: False).lines == ()
+@requirement("read.bounds")
+def test_without_time_nothing_is_read_and_that_is_told() -> None:
+    assert read_page(pixels(page(TEXTS)), engine(), lambda: False) == Page((), searched=False)
+
+
+def test_how_sure_a_line_is_and_its_least_sure_letter_are_told() -> None:
+    """Grain over small letters: some are hard to tell."""
+    image = page(["Fifteen illegible lilies lie still in the mill"], (500, 60), 11)
+    grain = np.random.default_rng(5).normal(0, 55, (60, 500, 1))
+    lines = read(np.clip(pixels(image) + grain, 0, 255).astype(np.uint8), engine())
+    assert lines
+    assert all(0 < line.least <= line.confidence < 1 for line in lines)
+    assert min(line.least for line in lines) < 0.9
 
 
 def test_a_second_reading_is_the_same() -> None:

@@ -34,7 +34,8 @@ SAID = {
     "long edge": "At the very left",
     "tall edge": "Line 499",
     "orders": ORDERS[:32],
-    "right to left": "could not be read",
+    "right to left": "No text could be read",
+    "handwriting": "No text could be read",
     "photograph": "photograph",
 }
 
@@ -114,7 +115,53 @@ async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is
 @requirement("seer.local.bounds")
 def test_so_many_read_at_once_and_an_idle_one_leaves() -> None:
     with readers() as work:
-        assert (work._count, work._leave, work._limits.seconds) == (2, 30.0, 90.0)
+        assert (work._count, work._leave, work._limits.seconds, work._limits.waiting) == (2, 30.0, 60.0, True)
+
+
+@requirement("seer.local.bounds")
+def test_what_there_was_no_time_for_is_said_and_looked_for_again() -> None:
+    data = saved(page(["Read in the second attempt"]))
+    asked = {"question": "", "schema": None, "images": [[image_of(data).sha256, len(data)]], "folder": ""}
+    hurried = local.local_task(data, {**asked, "seconds": 0.0})
+    assert not isinstance(hurried, Refusal), hurried
+    assert hurried[0]["text"].startswith("No text could be read")
+    assert "There was no time to look for text everywhere" in hurried[0]["text"]
+    whole = local.local_task(data, {**asked, "seconds": 60.0})
+    assert not isinstance(whole, Refusal), whole
+    assert key(whole[0]["text"]).startswith("Readinthesecondattempt")
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what a process has is read in /proc")
+
+
+@requirement("seer.local.bounds")
+@LINUX
+async def test_a_look_at_a_page_of_the_usual_size_needs_no_more_than_600_megabytes() -> None:
+    with readers() as work:
+        seer = local_seer(Path(), work)
+        assert isinstance(seer, LocalSeer)
+        assert isinstance(await told(seer, saved(page(["A page of the usual size"] * 30, (1920, 1080)))), Answer)
+        (worker,) = work._alive
+        status = await asyncio.to_thread(Path(f"/proc/{worker._process.pid}/status").read_text)
+    sizes = {row[0]: int(row[1]) / 1024 for row in map(str.split, status.splitlines()) if row[0].startswith("Vm")}
+    assert sizes["VmHWM:"] < 600
+    assert sizes["VmRSS:"] < 340
+
+
+@requirement("seer.local.bounds")
+@LINUX
+def test_memory_that_lies_in_pieces_is_given_back() -> None:
+    """Every fortieth of many blocks is still held: the C library would keep them all."""
+    import subprocess
+
+    code = (
+        "from sightline.seers.local.engine import _resident, give_back; held = [bytes(100_000) for _ in range(6000)];"
+        "del held[::2], held[::2], held[::2]; before = _resident(); give_back(); print(before >> 20, _resident() >> 20)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, after = map(int, ran.stdout.split())
+    assert before > 320
+    assert after < 200
 
 
 @requirement("seer.local.says")

@@ -34,6 +34,14 @@ def test_a_wide_blank_is_a_space_though_the_network_saw_none() -> None:
     assert told("ab", [(10, 16), (26, 32)]) == [Piece("a b", 10, 32, 1.0)]
 
 
+def test_a_low_line_is_one_only_where_there_is_ink() -> None:
+    """The reader takes the blank between two words of a dark terminal for one."""
+    inked = [(10, 16), (18, 24), (26, 32)]
+    assert told("a_b", inked) == [Piece("a_b", 10, 32, 1.0)]
+    blank = [Letter("a", 13 / WIDTH, 1.0), Letter("_", 22 / WIDTH, 0.97), Letter("b", 31 / WIDTH, 1.0)]
+    assert list(pieces(blank, [(10, 16), (28, 34)], WIDTH, HEIGHT)) == [Piece("a b", 10, 34, 1.0)]
+
+
 def test_where_nothing_is_blank_there_is_no_space_though_the_network_saw_one() -> None:
     assert told("a b", [(10, 16), (17, 23)]) == [Piece("ab", 10, 23, 1.0)]
 

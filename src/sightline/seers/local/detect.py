@@ -44,10 +44,11 @@ class Spot:
     chance: float
 
 
-def spots(pixels: Pixels, network: Network, alive: Callable[[], bool] = lambda: True) -> list[Spot]:
-    """The lines of an image, in no order. Stops early when `alive` says no."""
+def spots(pixels: Pixels, network: Network, alive: Callable[[], bool] = lambda: True) -> tuple[list[Spot], bool]:
+    """The lines of an image from its top down, and whether all of it was searched: when `alive` says no, it is not."""
     scale = scale_for(pixels.shape[1], pixels.shape[0])
-    return _parted(_found(chances(pixels, network, scale, alive), scale))
+    chance, searched = chances(pixels, network, scale, alive)
+    return sorted(_parted(_found(chance, scale)), key=lambda spot: spot.y), searched
 
 
 def scale_for(width: int, height: int) -> float:
@@ -56,21 +57,21 @@ def scale_for(width: int, height: int) -> float:
     return min(1.0, max(fits, min(LEAST_SCALE, affordable)))
 
 
-def chances(pixels: Pixels, network: Network, scale: float, alive: Callable[[], bool]) -> Floats:
-    """For each pixel of the scaled image the chance that text stands there, tile by tile."""
+def chances(pixels: Pixels, network: Network, scale: float, alive: Callable[[], bool]) -> tuple[Floats, bool]:
+    """For each pixel of the scaled image the chance that text stands there, tile by tile, as long as there is time."""
     height, width = (max(1, round(side * scale)) for side in pixels.shape[:2])
     found = np.zeros((height, width), np.float32)
     for top, bottom in _cuts(height, TILE_HEIGHT):
         for left, right in _cuts(width, TILE):
             if not alive():
-                return found
+                return found, False
             x, y = max(0, left - _OVERLAP), max(0, top - _OVERLAP)
             part = (x, y, min(width, right + _OVERLAP), min(height, bottom + _OVERLAP))
             tile = _scaled(pixels, part, (width, height))
             if np.ptp(tile) >= _FLAT:
                 seen = _seen(tile, network)
                 found[top:bottom, left:right] = seen[top - y : bottom - y, left - x : right - x]
-    return found
+    return found, True
 
 
 def _cuts(length: int, most: int) -> list[tuple[int, int]]:

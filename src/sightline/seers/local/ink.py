@@ -68,3 +68,9 @@ def strokes(mask: Mask, first: int, last: int) -> list[tuple[int, int]]:
     """The runs of columns with ink in those rows: start and end of each."""
     edges = np.diff(mask[first:last].any(0).astype(np.int8), prepend=0, append=0)
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
+
+
+def rows(mask: Mask, within: tuple[int, int], columns: tuple[int, int]) -> tuple[int, int]:
+    """The first row with ink in those columns and the one after the last; all rows where there is none."""
+    inked = np.flatnonzero(mask[within[0] : within[1], columns[0] : columns[1]].any(1))
+    return (within[0] + int(inked[0]), within[0] + int(inked[-1]) + 1) if len(inked) else within

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sightline.model.geometry import Size
 from sightline.seers.local.boxes import inside
 from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
-from sightline.seers.local.layout import laid_out, order, tables
-from sightline.seers.local.parts import moved, outside, parts
+from sightline.seers.local.layout import laid_out
+from sightline.seers.local.order import order
+from sightline.seers.local.parts import moved, outside, parts, toggles, without_glyphs
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Code, Line, Seen
+from sightline.seers.local.tabled import tables
+from sightline.seers.local.turning import turned_box, turned_pixels
 
 HOMES = ("panel", "bar", "field")  # parts that are read as one
 
 
-def see(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code] = ()) -> Seen:
-    """The image as it was seen; its lines come in any order and leave in that of reading."""
+def see(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code] = (), turned: int = 0) -> Seen:
+    """The image as it was seen; its lines come in any order and leave in that of reading.
+
+    An image that has to be turned to be read is seen, and has its places, as it stands then.
+    """
+    size = Size(pixels.shape[1], pixels.shape[0])
+    upright = [replace(line, box=turned_box(line.box, size, turned)) for line in lines]
+    marked = [replace(code, box=turned_box(code.box, size, turned)) for code in codes]
+    return replace(_seen(turned_pixels(pixels, turned), upright, marked), turned=turned)
+
+
+def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:
     size = Size(pixels.shape[1], pixels.shape[0])
     photograph = is_photograph(pixels)
-    inked = coloured(pixels, lines)
+    inked = coloured(pixels, lines if photograph else without_glyphs(lines, toggles(pixels, lines)))
     known = () if photograph else regions(pixels)
     drawn = charts(pixels, inked, known)
     shapes = () if photograph else outside(parts(pixels, inked, known), [chart.box for chart in drawn])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sightline.model.geometry import Box
 from sightline.seers.local.boxes import inside, union
 from sightline.seers.local.colours import apart, commonest, cut, distance
+from sightline.seers.local.finding import letter_size
 from sightline.seers.local.regions import EVEN, Pixels, Region, regions
 from sightline.seers.local.seen import Colour, Line, Part, PartKind
 
@@ -19,11 +20,15 @@ SEEN = 5  # two colours that differ by less in every channel are one to the eye
 BLOCK = 16  # pixels, by which pictures are looked for
 PICTURE = 64  # pixels, its least side
 ROW = 3.8  # a control is at most so many times as high as its text
-LOW, TALLEST = 46, 72  # in pixels: so high it may be in any case, and no higher
+LOW, TALLEST = 52, 72  # in pixels: so high it may be in any case, and no higher
+BEYOND = (3, 4)  # pixels outside: there a border has ended, and at one of them no neighbour's has begun
 EMPTY = (16, 64)  # the height of a field with nothing in it
 CHECK = (9, 30)  # the side of a check box
 WHOLE = 0.85  # of the image is no panel, but what all stands on
 MARK = 0.05  # of its pixels are the tick
+DOT, EMPTIED = 0.3, 0.33  # of the width of a circle: less is the radius of a dot in it, more what is empty
+PALE = 60  # what the channels of a colour differ by at most, where a circle is empty
+TALLER, CAPITAL = 1.15, 0.74  # a circle is so much higher than a capital, which is so much of the size of a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ def parts(pixels: Pixels, lines: Sequence[Line], found: Sequence[Region] | None 
     whole = Box(0, 0, pixels.shape[1], pixels.shape[0])
     kinds = ((shape, _kind(shape, shapes, lines, whole)) for shape in shapes)
     named = [Part(kind, shape.box, shape.colour, shape.lines) for shape, kind in kinds if kind is not None]
-    named += [*_checks(pixels, lines), *_pictures(pixels, lines)]
+    named += [*toggles(pixels, lines), *_pictures(pixels, lines)]
     page = WHOLE * whole.width * whole.height
     kept = [p for p in named if p.kind != "panel" or (_holds(p, named) and p.box.width * p.box.height < page)]
     return tuple(sorted(kept, key=lambda part: (part.box.y, part.box.x)))
@@ -64,13 +69,15 @@ def _shape(pixels: Pixels, region: Region, lines: Sequence[Line]) -> _Shape | No
     if any(inside(box, line.box, slack=1) for line in lines):  # the inside of a letter
         return None
     height, width = pixels.shape[:2]
-    near, far = _around(pixels, box, 1), _around(pixels, box, 4)
-    if not far:  # the image itself
+    near, *far = (_around(pixels, box, away) for away in (1, *BEYOND))
+    beyond = [colour for colours in far for colour in colours if colour]
+    if not beyond:  # the image itself
         return None
-    ground = commonest(np.array(far, dtype=np.uint8))
+    ground = commonest(np.array(beyond, dtype=np.uint8))
     edged = [
-        distance(edge, region.colour) >= SEEN and distance(edge, ground) >= SEEN and not _alike(edge, far)
-        for edge in near
+        distance(edge, region.colour) >= SEEN and distance(edge, ground) >= SEEN and not _goes_on(edge, further)
+        for edge, *further in zip(near, *far, strict=True)
+        if edge
     ]
     border = len(edged) >= 3 and sum(edged) >= len(edged) - 1
     if border:
@@ -79,19 +86,21 @@ def _shape(pixels: Pixels, region: Region, lines: Sequence[Line]) -> _Shape | No
     return _Shape(box, region.colour, ground, border, region.filled, _within(box, lines))
 
 
-def _alike(edge: Colour, far: Iterable[Colour]) -> bool:
-    return any(distance(edge, ground) < SEEN for ground in far)
+def _goes_on(edge: Colour, further: Iterable[Colour | None]) -> bool:
+    """Whether all that is beyond an edge is of its colour: then it is no border. A neighbour may have the same one."""
+    return all(colour is not None and distance(edge, colour) < SEEN for colour in further)
 
 
-def _around(pixels: Pixels, box: Box, away: int) -> list[Colour]:
-    """The colour in the middle of each side, so far outside."""
+def _around(pixels: Pixels, box: Box, away: int) -> list[Colour | None]:
+    """The colour in the middle of each side, so far outside; None where the image has ended."""
     x, y = box.x + box.width // 2, box.y + box.height // 2
     places = ((x, box.y - away), (x, box.bottom - 1 + away), (box.x - away, y), (box.right - 1 + away, y))
     height, width = pixels.shape[:2]
     return [
         (int(pixels[b, a, 0]), int(pixels[b, a, 1]), int(pixels[b, a, 2]))
-        for a, b in places
         if 0 <= a < width and 0 <= b < height
+        else None
+        for a, b in places
     ]
 
 
@@ -175,17 +184,29 @@ def _is_bar(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
     )
 
 
-def _checks(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
-    """Small squares right before a line. They are too small for regions, so each place is looked at by itself."""
-    found = ((place, _check(pixels, line)) for place, line in enumerate(lines))
+def toggles(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
+    """Small squares and circles right before a line. They are too small for regions: each place is looked at alone."""
+    found = ((place, _toggle(pixels, line)) for place, line in enumerate(lines) if not _is_glyph(line))
+    texts = [line for line in lines if not _is_glyph(line)]
     return [
         replace(part, lines=(place,))
         for place, part in found
-        if part and not any(inside(part.box, line.box, slack=1) for line in lines)
+        if part and not any(inside(part.box, line.box, slack=1) for line in texts)
     ]
 
 
-def _check(pixels: Pixels, line: Line) -> Part | None:
+def without_glyphs(lines: Sequence[Line], marks: Sequence[Part]) -> list[Line]:
+    """The lines but for those that are such a mark, read as a letter."""
+    return [line for line in lines if not (_is_glyph(line) and any(inside(line.box, mark.box) for mark in marks))]
+
+
+def _is_glyph(line: Line) -> bool:
+    """A single letter as wide as high may be a circle or a square."""
+    width, height = line.box.width, line.box.height
+    return len(line.text) == 1 and min(width, height) >= CHECK[0] - 2 and abs(width - height) <= 0.25 * height
+
+
+def _toggle(pixels: Pixels, line: Line) -> Part | None:
     box = line.box
     reach = 2 * CHECK[1]
     place = Box(box.x - 2 - reach, box.y + box.height // 2 - CHECK[1] // 2 - 3, reach, CHECK[1] + 6)
@@ -201,9 +222,10 @@ def _check(pixels: Pixels, line: Line) -> Part | None:
     side = max(len(columns), len(rows))
     if not (CHECK[0] <= side <= CHECK[1] and abs(len(columns) - len(rows)) <= 0.15 * side):
         return None
-    if not _edged(inked[rows.start : rows.stop, columns.start : columns.stop]):
-        return None
-    return _ticked(pixels, square, ground)
+    drawn = inked[rows.start : rows.stop, columns.start : columns.stop]
+    if _round(drawn):
+        return _chosen(pixels, square) if side >= TALLER * CAPITAL * letter_size(line) else None
+    return _ticked(pixels, square, ground) if _edged(drawn) else None
 
 
 def _last_run(any_: NDArray[np.bool_]) -> range:
@@ -219,6 +241,32 @@ def _edged(inked: NDArray[np.bool_]) -> bool:
     """Whether the four sides are drawn, their corners aside."""
     sides = (inked[0, 2:-2], inked[-1, 2:-2], inked[2:-2, 0], inked[2:-2, -1])
     return all(side.mean() >= 0.85 for side in sides)
+
+
+def _round(inked: NDArray[np.bool_]) -> bool:
+    """Whether a circle is drawn: ink all along it, and none in the corners."""
+    side = len(inked)
+    corner = side // 7
+    corners = [inked[y, x] for y in (corner // 2, -1 - corner // 2) for x in (corner // 2, -1 - corner // 2)]
+    if any(corners):
+        return False
+    angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
+    along = np.zeros(len(angle), dtype=bool)
+    for inward in (0.5, 1.5, 2.5):  # a thin line, drawn softly, is not on every pixel of its way
+        y = np.clip(len(inked) / 2 + (len(inked) / 2 - inward) * np.sin(angle), 0, len(inked) - 1).astype(int)
+        x = np.clip(len(inked[0]) / 2 + (len(inked[0]) / 2 - inward) * np.cos(angle), 0, len(inked[0]) - 1).astype(int)
+        along |= inked[y, x]
+    return bool(along.mean() >= 0.9)
+
+
+def _chosen(pixels: Pixels, circle: Box) -> Part:
+    """By how far its middle reaches: that of an empty circle to the ring, a dot not as far, that of a disc all over."""
+    across = pixels[circle.y + circle.height // 2, circle.x : circle.right]
+    middle = commonest(cut(pixels, circle, more=-int(0.42 * circle.width)).reshape(-1, 3))
+    other = np.flatnonzero(apart(across[None, : len(across) // 2], middle)[0] > 60)
+    reach = 0.5 - (int(other[-1]) + 1 if len(other) else 0) / len(across)
+    empty = EMPTIED < reach < 0.5 and max(middle) - min(middle) < PALE
+    return Part("radio", circle, middle, (), checked=True if reach < DOT else False if empty else None)
 
 
 def _ticked(pixels: Pixels, square: Box, ground: Colour) -> Part | None:

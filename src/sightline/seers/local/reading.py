@@ -7,6 +7,7 @@ page = read_page(pixels, engine)      # the same with how far the page was turne
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +16,12 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from sightline.model.geometry import Box
 from sightline.seers.local import detect, ink
+from sightline.seers.local.alphabets import is_foreign, is_foreign_here
 from sightline.seers.local.engine import Engine, Reader
 from sightline.seers.local.frames import DOWNWARD, OVER, UPRIGHT, UPWARD, Frame, framed
+from sightline.seers.local.leading import unmarked
 from sightline.seers.local.pace import Pace, stretch_for
 from sightline.seers.local.recognise import Letter, letters, width_of
 from sightline.seers.local.seen import Line
@@ -27,6 +31,8 @@ Pixels = NDArray[np.uint8]
 Alive = Callable[[], bool]
 
 _READ = 0.9  # a line that is less sure was not read: letters of an alphabet that the readers do not know come to less
+_MUCH, _SEVERAL = 0.4, 3  # of what looks like text, and lines: where so much was not read, the rest is doubted
+_WIDEST = 80  # columns with ink that a letter takes at most
 _TALL = 1.5  # a line so much higher than wide reads upwards or downwards
 _SINGLE = 3.0  # unless it is one letter, which may be so much higher than wide
 _POOR = 0.75  # under it another way of standing is tried
@@ -34,16 +40,19 @@ _SURE, _UNSURE = 0.995, 0.9  # under the first the more exact reader is asked to
 _SHARE, _MOST = 0.25, 3_000  # of the columns read, and columns: what the first of these may cost;
 _SMALL_PRINT = 16  # pixels: the second of the bounds does not hold for lines no higher than this
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are, and how much surer that makes them
+_FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     lines: tuple[Line, ...]
     turned: int = 0  # degrees clockwise by which it had to be turned to be read
-    unread: str = ""  # what was seen to be text and could not be read, in words
+    unread: tuple[Box, ...] = ()  # what looks like lines of text and could not be read
+    late: tuple[Box, ...] = ()  # lines that were left for lack of time
+    searched: bool = True  # whether there was time to look for lines everywhere
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Try:
     """One reading of one spot."""
 
@@ -55,7 +64,9 @@ class _Try:
 
     @property
     def sure(self) -> float:
-        return fmean(letter.sure for letter in self.letters) if self.letters else 0.0
+        """Nothing but spaces is nothing, however sure."""
+        inked = any(letter.text.strip() for letter in self.letters)
+        return fmean(letter.sure for letter in self.letters) if inked else 0.0
 
 
 def read(pixels: Pixels, engine: Engine) -> tuple[Line, ...]:
@@ -67,19 +78,43 @@ def read_page(pixels: Pixels, engine: Engine, alive: Alive = lambda: True) -> Pa
     first = engine.reader("tiny") or engine.reader("small")
     if first is None:
         return Page(())
-    spots = detect.spots(pixels, first.detector, alive)
+    spots, searched = detect.spots(pixels, first.detector, alive)
     second = engine.reader("small") or first
     tried = list(_first_tries(pixels, spots, Pace(first, second), alive))
     tried = _righted(pixels, tried, first, alive)
     tried = _read_again(tried, second, alive)
-    good = [each for each in tried if each.sure >= _READ]
+    good = _known(tried)
     turned = 90 * _stance(good)
-    lines = sorted((line for each in good for line in _lines(each)), key=lambda line: _order(line, turned))
-    return Page(tuple(lines), turned, _unread(len(spots), len(tried), len(good)))
+    found = sorted((line for each in good for line in _lines(each)), key=lambda line: _order(line, turned))
+    unread = [_ink_of(each) for each in tried if each not in good]
+    unread += [line.box for line in found if line.confidence < _READ]  # a piece of what was sure as a whole
+    late = tuple(_around(pixels, spot) for spot in spots[len(tried) :])
+    lines = tuple(line for line in found if line.confidence >= _READ)
+    return Page(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
+
+
+def _known(tried: Sequence[_Try]) -> list[_Try]:
+    """What was read, in letters that the readers know."""
+    good = [each for each in tried if each.sure >= _READ and not _sparse(each)]
+    good = [each for each in good if not is_foreign(each.letters, each.sure)]
+    few = len(tried) - len(good) < _SEVERAL
+    if few or sum(map(_cost, good)) > (1 - _MUCH) * sum(map(_cost, tried)):
+        return good
+    return [each for each in good if not is_foreign_here(each.letters, each.sure)]
+
+
+def _sparse(each: _Try) -> bool:
+    """Whether most of what is written there was passed over."""
+    most = _WIDEST * sum(bool(letter.text.strip()) for letter in each.letters)
+    if _cost(each) <= most:
+        return False
+    mask, top, bottom = _written(each)
+    inked = sum(end - start for start, end in ink.strokes(mask, top, bottom))
+    return inked * _cost(each) > most * len(mask[0])
 
 
 def _first_tries(pixels: Pixels, spots: Sequence[detect.Spot], pace: Pace, alive: Alive) -> Iterator[_Try]:
-    for spot in sorted(spots, key=lambda spot: spot.y):
+    for spot in spots:
         if not alive():
             return
         yield _best(pixels, spot, pace)
@@ -95,7 +130,7 @@ def _best(pixels: Pixels, spot: detect.Spot, pace: Pace) -> _Try:
     """The surest of several ways of standing; the first that is sure enough ends the search."""
     best: _Try | None = None
     for turn in _stances(spot):
-        frame = framed(pixels, spot, turn)
+        frame = unmarked(framed(pixels, spot, turn))
         found = _Try(spot, turn, frame, *pace.read(frame.picture))
         if best is None or found.sure > best.sure:
             best = found
@@ -143,7 +178,7 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
     for each in sorted(tried, key=lambda each: each.sure):
         if each.reader is reader or not alive():
             continue
-        if each.sure >= _UNSURE and not _far_east(each):
+        if each.sure >= _UNSURE and not _far_east(each) and not (each.sure < _SURE and _odd(each)):
             small = len(each.frame.picture) <= _SMALL_PRINT
             left[small] -= _cost(each)
             if each.sure >= _SURE or left[small] < 0:
@@ -157,6 +192,11 @@ def _read_again(tried: Sequence[_Try], reader: Reader, alive: Alive) -> list[_Tr
 
 def _far_east(each: _Try) -> bool:
     return any(far_east(letter.text) for letter in each.letters)
+
+
+def _odd(each: _Try) -> bool:
+    """A letter beside a figure that looks like one: the first reader takes them for each other."""
+    return bool(_FIGURED.search("".join(letter.text for letter in each.letters)))
 
 
 def _stance(tried: Sequence[_Try]) -> int:
@@ -174,23 +214,31 @@ def _order(line: Line, turned: int) -> tuple[int, int]:
     ]
 
 
-def _unread(spots: int, tried: int, good: int) -> str:
-    late, unclear = spots - tried, tried - good
-    told = []
-    if unclear:
-        told.append(f"{unclear} {'place looks' if unclear == 1 else 'places look'} like text that could not be read")
-    if late:
-        told.append(f"{late} more {'line was' if late == 1 else 'lines were'} left for lack of time")
-    return "; ".join(told)
+def _around(pixels: Pixels, spot: detect.Spot) -> Box:
+    """The rectangle of a line that nobody has looked at."""
+    frame = framed(pixels, spot)
+    height, width = frame.picture.shape[:2]
+    return frame.box(0, 0, width, height)
+
+
+def _ink_of(each: _Try) -> Box:
+    """The rectangle around what is written there, whatever it says."""
+    mask, top, bottom = _written(each)
+    strokes = ink.strokes(mask, top, bottom) or [(0, mask.shape[1])]
+    return each.frame.box(strokes[0][0], top, strokes[-1][1], bottom)
+
+
+def _written(each: _Try) -> tuple[ink.Mask, int, int]:
+    """The ink of a line, its first row and the one after its last."""
+    mask = ink.mask_of(each.frame.picture)
+    top, bottom = ink.band(mask, each.frame.core)
+    return (mask, top, bottom) if top < bottom else (mask, 0, len(mask))
 
 
 def _lines(each: _Try) -> Iterator[Line]:
     """The lines that a try comes to: mostly one; more where it runs over a wide blank."""
-    frame = each.frame
-    height, width = frame.picture.shape[:2]
-    mask = ink.mask_of(frame.picture)
-    top, bottom = ink.band(mask, frame.core)
-    if top == bottom:
-        top, bottom = 0, height
+    mask, top, bottom = _written(each)
+    height, width = mask.shape
     for piece in pieces(each.letters, ink.strokes(mask, top, bottom), width, height):
-        yield Line(piece.text, frame.box(piece.left, top, piece.right, bottom), piece.sure)
+        first, last = ink.rows(mask, (top, bottom), (piece.left, piece.right))
+        yield Line(piece.text, each.frame.box(piece.left, first, piece.right, last), piece.sure, least=piece.least)

@@ -13,7 +13,7 @@ from sightline.model.scene import Json
 from sightline.seers.local.answer import NO, answer
 from sightline.seers.local.compare import compare, is_comparison, regions
 from sightline.seers.local.fill import fill
-from sightline.seers.local.say import NOTE, describe
+from sightline.seers.local.say import NOTE, describe, turn
 from sightline.seers.local.seen import Colour, Seen
 from sightline.seers.local.subjects import Said
 
@@ -34,7 +34,7 @@ _everything = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An image that was read, and its pixels."""
+    """An image that was read, and its pixels, both as it stands when it is read."""
 
     seen: Seen
     pixels: Pixels
@@ -50,14 +50,15 @@ class Page:
 
 def reply(question: str, schema: Json, pages: Sequence[Page]) -> Said | Refusal:
     if schema is not None:
-        return fill(schema, pages[0].seen, NOTE)
+        return fill(schema, [page.seen for page in pages], NOTE)
     if len(pages) > 1:
         return _together(question, pages)
     (page,) = pages
     if _everything.match(question.strip()):
         return describe(page.seen)
     said = answer(question, page.seen, page.pixel)
-    return said if isinstance(said, Refusal) else replace(said, text=f"{said.text}\n\n{NOTE}")
+    note = f"{turn(page.seen)} {NOTE}" if page.seen.turned else NOTE
+    return said if isinstance(said, Refusal) else replace(said, text=f"{said.text}\n\n{note}")
 
 
 def _together(question: str, pages: Sequence[Page]) -> Said | Refusal:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sightline.model.asking import Spot
+from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
-from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles
+from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
@@ -15,12 +16,13 @@ from sightline.seers.local.subjects import Said
 NOTE = "Only text and shapes were read, on this machine: what pictures or icons show is not described."
 _PLAIN = frozenset({"black", "dark grey", "grey", "light grey", "white"})
 _MOST = 40  # things of one kind that are told one by one
-_SURE = 0.75
+_SURE, _LONG = 0.97, 4  # a line that was read less surely may be wrong; one of fewer letters says nothing by that
+_LEAST = 0.6  # nor is one right for sure with a letter that was hardly told from another
 
 
 def describe(seen: Seen) -> Said:
     """Words for somebody who cannot see it, and a place for every line."""
-    text = seen.text or "\n".join(line.text for line in seen.lines) or "No text was found in this image."
+    text = seen.text or "\n".join(line.text for line in seen.lines) or _no_text(seen)
     layout = "\n".join(f"- {sentence}" for sentence in _layout(seen))
     return Said(f"{text}\n\nWhat stands where:\n{layout}\n\n{NOTE}", spots(seen))
 
@@ -37,7 +39,7 @@ def _layout(seen: Seen) -> Iterator[str]:
     size = f"{seen.size.width} pixels wide and {seen.size.height} high"
     yield f"The image is {size}{_colours(seen)}. Boxes are x,y,width,height."
     if seen.turned:
-        yield f"Its text stands turned: it was read after a turn of {seen.turned} degrees clockwise."
+        yield turn(seen)
     if seen.photograph:
         yield "Most of it is a photograph or a painting: what that shows cannot be told by reading."
     yield from _headed(seen)
@@ -47,8 +49,36 @@ def _layout(seen: Seen) -> Iterator[str]:
     yield from _parted(seen)
     yield from _written(seen)
     yield from (f'A {code.kind} code at {code.box} holds "{code.text}".' for code in seen.codes)
+    yield from _unread(seen)
+
+
+def turn(seen: Seen) -> str:
+    """Said of a turned image whenever places are told in words."""
+    return f"The image lies turned: places are told as it stands after a turn of {seen.turned} degrees clockwise."
+
+
+def _no_text(seen: Seen) -> str:
+    found = seen.unread or seen.late or not seen.searched
+    return "No text could be read in this image." if found else "No text was found in this image."
+
+
+def _unread(seen: Seen) -> Iterator[str]:
+    """What was seen to be text and is missing above."""
     if seen.unread:
-        yield f"Not everything could be read: {seen.unread}."
+        several = len(seen.unread) > 1
+        what = f"{len(seen.unread)} lines look like text that" if several else "1 place looks like text that"
+        why = ", perhaps handwriting or letters of an alphabet that is not known here" if several else ""
+        yield f"Not everything could be read: {what} could not be read{why}: at {_places(seen.unread)}."
+    if seen.late:
+        lines = "line was" if len(seen.late) == 1 else "lines were"
+        yield f"{len(seen.late)} more {lines} left for lack of time: at {_places(seen.late)}."
+    if not seen.searched:
+        yield "There was no time to look for text everywhere: ask again about a part of the image."
+
+
+def _places(boxes: Sequence[Box]) -> str:
+    more = f" and {len(boxes) - _MOST} more places" if len(boxes) > _MOST else ""
+    return "; ".join(map(str, boxes[:_MOST])) + more
 
 
 def _colours(seen: Seen) -> str:
@@ -61,7 +91,8 @@ def _headed(seen: Seen) -> Iterator[str]:
     if there.bar:
         yield f'The title bar at {there.bar.box} says "{there.bar.text}".'
     if there.heading and there.heading != there.bar:
-        yield f'The largest text is "{there.heading.text}" at {there.heading.box}.'
+        size = "The largest text is" if there.largest else "Larger than most of the text is"
+        yield f'{size} "{there.heading.text}" at {there.heading.box}.'
 
 
 def _charted(chart: Chart) -> Iterator[str]:
@@ -87,6 +118,7 @@ def _parted(seen: Seen) -> Iterator[str]:
     called = labels(seen)
     yield from _few([_field(part, seen, called.get(part)) for part in of_kind(seen, "field")], "fields")
     yield from _few([_check(part, called.get(part)) for part in of_kind(seen, "check")], "check boxes")
+    yield from _few([_radio(part, called.get(part)) for part in of_kind(seen, "radio")], "radio buttons")
     yield from _few([_button(part, seen) for part in of_kind(seen, "button")], "buttons")
     yield from _few([f"A picture at {part.box}, not described." for part in of_kind(seen, "picture")], "pictures")
 
@@ -102,7 +134,8 @@ def _panel(part: Part, seen: Seen) -> str:
 
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
-    held = f'holds "{text_of(part, seen)}"' if part.lines else "is empty"
+    blank = "holds something that could not be read" if unread_in(seen, part.box) else "is empty"
+    held = f'holds "{text_of(part, seen)}"' if part.lines else blank
     return f"A field{_quoted(label)} at {part.box} {held}."
 
 
@@ -113,6 +146,11 @@ def _check(part: Part, label: Line | None) -> str:
         None: "a check box of which it cannot be told whether it is checked",
     }
     return f"A check box{_quoted(label)} at {part.box}: {state[part.checked]}."
+
+
+def _radio(part: Part, label: Line | None) -> str:
+    state = {True: "chosen", False: "not chosen", None: "it cannot be told whether it is chosen"}
+    return f"A radio button{_quoted(label)} at {part.box}: {state[part.checked]}."
 
 
 def _quoted(label: Line | None) -> str:
@@ -130,14 +168,25 @@ def _written(seen: Seen) -> Iterator[str]:
     held = {at for part in of_kind(seen, "button") for at in part.lines}
     by_ink: dict[str, list[Line]] = {}
     for at, line in enumerate(seen.lines):
-        if line.ink and at not in held and (ink := colour_name(line.ink)) not in _PLAIN and _bright(line.ink):
+        if (
+            line.ink
+            and not seen.photograph
+            and at not in held
+            and (ink := colour_name(line.ink)) not in _PLAIN
+            and _bright(line.ink)
+        ):
             by_ink.setdefault(ink, []).append(line)
     if sum(map(len, by_ink.values())) * 2 <= max(2, len(seen.lines)):  # where most is coloured, colour says nothing
         for ink, lines in by_ink.items():
             yield f"In {ink}: " + ", ".join(f'"{line.text}" at {line.box}' for line in lines[:_MOST]) + "."
-    unsure = [line for line in seen.lines if line.confidence < _SURE]
+    unsure = [f'"{line.text}" at {line.box}' for line in seen.lines if _doubtful(line)]
     if unsure:
-        yield "Hard to read, and perhaps read wrongly: " + ", ".join(f'"{line.text}"' for line in unsure[:_MOST]) + "."
+        more = f" and {len(unsure) - _MOST} more" if len(unsure) > _MOST else ""
+        yield f"Hard to read, and perhaps read wrongly: {', '.join(unsure[:_MOST])}{more}."
+
+
+def _doubtful(line: Line) -> bool:
+    return line.least < _LEAST or (line.confidence < _SURE and len(line.text) >= _LONG)
 
 
 def _bright(ink: Colour) -> bool:

@@ -19,9 +19,10 @@ class Line:
     confidence: float = 1.0  # mean over its characters, 0 to 1
     ink: Colour | None = None  # the colour of the text,
     ground: Colour | None = None  # and of what it stands on
+    least: float = 1.0  # how sure its least sure character is
 
 
-PartKind = Literal["button", "field", "check", "panel", "bar", "picture"]
+PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Part:
     box: Box
     colour: Colour
     lines: tuple[int, ...] = ()  # what stands in it, or beside a check box, as places in `Seen.lines`
-    checked: bool | None = None  # of a check box
+    checked: bool | None = None  # of a check box or a radio button
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +83,7 @@ class Seen:
     codes: tuple[Code, ...] = ()
     colours: tuple[tuple[Colour, float], ...] = ()  # the commonest, with their share of the image
     photograph: bool = False  # its pixels are a picture's, not a screen's or a page's
-    turned: int = 0  # degrees clockwise by which it had to be turned to be read
-    unread: str = ""  # what was seen to be text and could not be read, in words
+    turned: int = 0  # degrees clockwise by which it was turned to be read: size and places are as it stands then
+    unread: tuple[Box, ...] = ()  # what looks like lines of text and could not be read
+    late: tuple[Box, ...] = ()  # lines that were left for lack of time
+    searched: bool = True  # whether there was time to look for lines everywhere

@@ -20,6 +20,7 @@ Stroke = tuple[int, int]  # the first column with ink and the one after the last
 _GAP = 0.36  # where so much is blank, there is a space;
 _WIDE_GAP = 0.7  # between letters of the far east, which stand wide apart, so much has to be blank
 _NO_GAP = 0.1  # where there is less than this, there is none;
+_UNINKED = 0.1  # a letter so far from all ink stands nowhere
 _APART = 1.2  # where there is more than this, one line ends and another begins
 _ASTRAY = 0.6  # ink so far from the last letter and from other ink, both together, is no letter
 
@@ -31,13 +32,14 @@ class Piece:
     text: str
     left: int
     right: int
-    sure: float
+    sure: float  # mean over its letters,
+    least: float = 1.0  # and of the least sure
 
 
 def pieces(letters: Sequence[Letter], strokes: Sequence[Stroke], width: int, height: int) -> Iterator[Piece]:
     run: list[Letter] = []
     text, left = "", 0
-    for spaced, letter in _words(letters):
+    for spaced, letter in _words(letters, strokes, width, height):
         if run:
             gap, middle = _blank(strokes, run[-1].place * width, letter.place * width)
             if gap > _APART * height:
@@ -63,13 +65,24 @@ def far_east(text: str) -> bool:
     return any(ord(letter) >= 0x2E80 for letter in text)
 
 
-def _words(letters: Sequence[Letter]) -> Iterator[tuple[bool, Letter]]:
-    """Each letter, and whether the network put a space before it."""
+def _words(
+    letters: Sequence[Letter], strokes: Sequence[Stroke], width: int, height: int
+) -> Iterator[tuple[bool, Letter]]:
+    """Each letter, and whether the network put a space before it. A low line where no ink is was a space, too."""
     spaced = False
     for letter in letters:
-        if letter.text.strip():
+        lined = letter.text == "_" and _away(strokes, letter.place * width) > _UNINKED * height
+        if letter.text.strip() and not lined:
             yield spaced, letter
-        spaced = not letter.text.strip()
+        spaced = lined or not letter.text.strip()
+
+
+def _away(strokes: Sequence[Stroke], place: float) -> float:
+    """How far the nearest ink is."""
+    nearest = bisect_right(strokes, place, key=itemgetter(0))
+    return min(
+        (max(start - place, place - end, 0.0) for start, end in strokes[max(0, nearest - 1) : nearest + 1]), default=0.0
+    )
 
 
 def _blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[float, int]:
@@ -96,4 +109,5 @@ def _piece(text: str, run: Sequence[Letter], strokes: Sequence[Stroke], width: i
         del kept[0]
     while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
         del kept[-1]
-    return Piece(text, kept[0][0], kept[-1][1], fmean(letter.sure for letter in run))
+    sure = [letter.sure for letter in run]
+    return Piece(text, kept[0][0], kept[-1][1], fmean(sure), min(sure))

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from sightline.dial import Body, Dialler, Exchange
@@ -15,23 +16,35 @@ from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.answering import Answering
+from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_whole, rejection
+from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
+from sightline.wire.jsontext import Document
+from sightline.wire.loop import LOOPS
 from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
 T = TypeVar("T")
+Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+_NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
-_RETRY_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    outcome: Exchange | Refusal
+    aside: Aside | None = None  # what of it is ours, where tools of ours were offered
 
 
 class Proxy:
@@ -46,6 +59,9 @@ class Proxy:
         token: str = "",
         commands: Commands | None = None,
         watch: Watch | None = None,
+        tools: Tools | None = None,
+        metrics: Metrics | None = None,
+        mounts: Mapping[str, Mounted] | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -54,26 +70,32 @@ class Proxy:
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
-        self._metrics = Metrics()
+        self._metrics = metrics or Metrics()
+        self._unpacking = Unpacking()
         self._commands = commands
         self._watch = watch or Watch(record)
+        self._asides = None if tools is None else Asides(engine, record, tools)
+        self._mounts = mounts or {}  # other applications, each at a path of its own
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        reply = Reply(send, speaks(path, request.headers), heard=True)
+        reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
         if no := unwelcome(request, self._token):
-            await reply.refused(400, words(no))
+            await reply.refused(403 if path in self._mounts else 400, words(no))
             self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
-            await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
+            await reply.refused(426, _NO_WEBSOCKET, headers=[(b"upgrade", b"HTTP/1.1")])
             self._watch.ended(request, reply.status)
             return
         if path in _OWN:
             await answer(send, *_OWN[path](self._metrics))
+            return
+        if mounted := self._mounts.get(path):
+            await self._mounted(mounted, request, scope, receive, send)
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
@@ -81,12 +103,12 @@ class Proxy:
             self._watch.ended(request, reply.status)
             return
         line: Line | None = scope.get("extensions", {}).get(LINE)
-        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None, line=line)
+        reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
         self._metrics.begun()
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
-            body = await taken(receive, int(length) if length.isdigit() else None, most)
+            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
             async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
                 await self._serve(request, way, body, reply)
         except Gone:
@@ -98,46 +120,151 @@ class Proxy:
             self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
             self._watch.ended(request, reply.status, way)
 
+    async def _mounted(
+        self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        status = 0
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await mounted(scope, receive, told)
+        except Exception:  # the outermost edge
+            log.exception("a request could not be served")
+        finally:
+            self._watch.ended(request, status)
+
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
-        reading = self._read(request, way, body)
+        reading = await self._read(request, way, body)
         if isinstance(body, Held) and reading is not None:
             self._watch.read(request, way, reading)
             if self._commands and (command := self._commands.typed(reading, way)):
                 await self._answer(command, request, way, reading, reply)
                 return
             body, reading = self._cut(way, body, reading)
-        if isinstance(body, Held) and reading is not None and reading.scene.sights:
-            work = self._attended(request, way, body, reading, reply)
-        elif isinstance(body, Held):
-            work = self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        else:
-            work = self._forward(request, way, body.pieces)
-        outcome = await self._in_time(work, reply, stream=_waits(way, reading))
+        asked = await self._in_time(self._asked(request, way, body, reading, reply), reply, stream=_waits(way, reading))
+        outcome, aside = asked.outcome, asked.aside
         if isinstance(outcome, Refusal):
-            await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
+            await reply.no(outcome)
+            return
+        if aside is not None and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
+            assert self._asides is not None
+            await self._answered(self._asides, aside, request, way, outcome, reply)
             return
         try:
-            if (events := await self._streamed(way, reading, outcome, reply)) is not None:
+            events = await self._streamed(way, reading, outcome, reply)
+            if isinstance(events, Refusal):
+                await reply.no(events)
+            elif events is not None:
                 await reply.unrolled(outcome, events)
             else:
                 await reply.relay(outcome)
         finally:
             self._dialler.rest(outcome, way.url)
 
-    async def _streamed(self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply) -> bytes | None:
-        """Events for a client that asked for some, where the upstream answers in one piece; clients loop otherwise."""
-        if reading is None or not reading.scene.stream or not is_whole(exchange) or is_listed(way):
+    async def _streamed(
+        self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply
+    ) -> bytes | Refusal | None:
+        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
+        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(way):
             return None
         assert way.wire is not None
         return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
 
-    def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
+    async def _asked(
+        self, request: Request, way: Route, body: Held | Flowing, reading: Reading | None, reply: Reply
+    ) -> _Asked:
+        """What the upstream answers; and who listens for calls of ours in it, if that has to be."""
+        if isinstance(body, Flowing):
+            return _Asked(await self._forward(request, way, body.pieces))
+        aside: Aside | None = None
+        if reading is not None and self._asides is not None:
+            body, reading, aside = await self._with_tools(self._asides, request, way, body, reading)
+        return _Asked(await self._sent(request, way, body, reading, reply), aside)
+
+    def _sent(
+        self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
+    ) -> Awaitable[Exchange | Refusal]:
+        if reading is not None and reading.scene.sights:
+            return self._attended(request, way, body, reading, reply)
+        if reading is not None and reading.notes:
+            self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
+        if reading is not None and reading.added:
+            return self._with_more(request, way, body, reading)
+        return self._forward(request, way, [body.data], Changes(unpacked=body.remade, read=_streams(reading)))
+
+    async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
+        """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
+        assert isinstance(reading.texts, Document)
+        more = reading.texts.splice(reading.added)
+        exchange = await self._forward(request, way, more, Changes(unpacked=True, read=True))
+        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
+            return exchange
+        with _closed_unless_kept(exchange):
+            no = await rejection(exchange, self._patience)
+        if no is None or not any(name in no.words for name in reading.scene.ours):
+            return exchange
+        self._dialler.rest(exchange, way.url)
+        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=True)
+        return await self._forward(request, way, [body.data], changes)
+
+    async def _with_tools(
+        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading
+    ) -> tuple[Held, Reading, Aside | None]:
+        """With our calls back in their places, and tools of ours, where there is room for some."""
+        assert way.wire is not None
+        visitor = self._visitor(request, way)
+        asked = reading
+        try:
+            data, notes = await asides.woven(reading, way, visitor)
+            again = None if data is None else self._reading(way, data)
+            if data is not None and again is not None:
+                body, reading = Held(data, remade=True), again
+            reading = replace(reading, notes=notes) if notes else reading
+            if is_listed(way) and reading.scene.stream:  # in which nobody could listen
+                return body, reading, None
+            reading, names = asides.offered(reading, way, visitor)
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("a request could not be given tools; it goes on without")
+            return body, reading, None
+        if not names or way.endpoint.counts:
+            return body, reading, None
+        return body, reading, Aside(LOOPS[way.api], names, reading, asked, visitor, asked.scene.model)
+
+    async def _answered(
+        self, asides: Asides, aside: Aside, request: Request, way: Route, exchange: Exchange, reply: Reply
+    ) -> None:
+        async def following(body: Callable[[], Awaitable[bytes]]) -> Exchange | Refusal:
+            data = await body()
+            reading = self._reading(way, data)
+            if reading is None:
+                return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
+            reading, _ = asides.offered(reading, way, aside.visitor)
+            return await self._sent(request, way, Held(data, remade=True), reading, reply)
+
+        def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
+            return self._in_time(following(body), reply, stream=_waits(way, aside.reading))
+
+        streams = aside.reading.scene.stream
+        rest = partial(self._dialler.rest, url=way.url)
+        used = await Answering(asides, aside, way.api, reply, streams, ask, rest).run(exchange)
+        if used is not None and (aside.legs or len(used) > 1):
+            self._tell(request, way, Receipt(way.upstream.name, aside.model, notes=in_legs(aside, used)))
+
+    def _tell(self, request: Request, way: Route, receipt: Receipt) -> None:
+        self._say(receipt)
+        self._watch.prepared(request, way, receipt)
+
+    async def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
         """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
         if way.wire is None or isinstance(body, Flowing) or request.method != "POST":
             return None
         if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
             return None
-        data = unpacked(body.data, request.header(b"content-encoding"))
+        data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
         return None if data is None else self._reading(way, data)
 
     def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:
@@ -182,6 +309,8 @@ class Proxy:
             return exchange
         with _closed_unless_kept(exchange):
             again = await _safely(self._engine.repair(prepared, visitor, no.status, no.words))
+        if again is None and reading.added and any(name in no.words for name in reading.scene.ours):
+            again = await _safely(self._engine.prepare(without_tools(reading), visitor, paid=not way.endpoint.counts))
         if again is None:
             return exchange
         self._dialler.rest(exchange, way.url)
@@ -200,11 +329,12 @@ class Proxy:
         parts = _written(prepared) if prepared.edits else [body.data]
         if parts is None:
             return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
-        self._say(prepared.receipt)
-        self._watch.prepared(request, way, prepared.receipt)
+        if prepared.receipt.sights or prepared.receipt.notes:
+            self._tell(request, way, prepared.receipt)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
         changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
-        return await self._forward(request, replace(way, url=prepared.address(way.url)), parts, changes)
+        url = prepared.address(way.url)
+        return await self._forward(request, way if url == way.url else replace(way, url=url), parts, changes)
 
     async def _forward(
         self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED
@@ -256,14 +386,21 @@ def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
         raise
 
 
+def _streams(reading: Reading | None) -> bool:
+    return reading is not None and reading.scene.stream
+
+
 def _waits(way: Route, reading: Reading | None) -> bool:
     """Can the client be kept alive while it waits?"""
-    return reading is not None and reading.scene.stream and way.wire is not None and bool(way.wire.voice.alive)
+    return _streams(reading) and way.wire is not None and bool(way.wire.voice.alive)
 
 
 def _close_late(task: asyncio.Future[Any]) -> None:
     """The client left just as the answer came."""
-    if not task.cancelled() and task.exception() is None and isinstance(found := task.result(), Exchange):
+    if task.cancelled() or task.exception() is not None:
+        return
+    found = task.result().outcome if isinstance(task.result(), _Asked) else task.result()
+    if isinstance(found, Exchange):
         found.close()
 
 

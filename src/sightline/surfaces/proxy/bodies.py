@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from sightline.surfaces.proxy.line import Line
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LARGEST = 128 * 1024 * 1024
+_AT_ONCE = 2
+_TIGHTEST = 100  # times
+_ALWAYS = 16 * 1024 * 1024
 
 
 class Gone(Exception):
@@ -36,10 +42,14 @@ class Flowing:
     over: asyncio.Event  # its last piece has come
 
 
-async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowing:
+async def taken(receive: Receive, length: int | None, most: int, line: Line | None = None) -> Held | Flowing:
     """The body of a request of `length` bytes, if it announces one."""
     if length is not None and length > most:
         return _flowing(receive, b"", chunked=False)
+    if length is not None and line is not None:
+        if (data := await line.whole(length)) is None:
+            raise Gone
+        return Held(data)
     message = await _next(receive)
     if not message.get("more_body"):
         return Held(message["body"])
@@ -48,7 +58,7 @@ async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowi
 
 async def _filled(receive: Receive, message: Message, length: int) -> Held:
     """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
-    data = bytearray(length)
+    data = unwritten(length)
     at = 0
     with memoryview(data) as view:
         while True:
@@ -58,6 +68,19 @@ async def _filled(receive: Receive, message: Message, length: int) -> Held:
             if not message.get("more_body"):
                 return Held(data)
             message = await _next(receive)
+
+
+def unwritten(length: int) -> bytearray:
+    """So many bytes, to be written over: to have them zero first costs as much as to copy them.
+
+    And it would take the memory: a length that is only announced takes none.
+    """
+    made: bytearray = _raw(None, length)
+    return made
+
+
+_raw = ctypes.pythonapi.PyByteArray_FromStringAndSize
+_raw.restype, _raw.argtypes = ctypes.py_object, (ctypes.c_char_p, ctypes.c_ssize_t)
 
 
 async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:
@@ -113,6 +136,24 @@ def unpacked(data: bytes | bytearray, encoding: str, most: int = LARGEST) -> byt
         return None
 
 
+class Unpacking:
+    """Bodies unpacked beside everything else that goes on, a few at a time: what is small may hold much."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def of(self, data: bytes | bytearray, encoding: str) -> bytes | bytearray | None:
+        if encoding.strip().lower() in _PLAIN:
+            return data
+        async with self._turn:
+            return await asyncio.to_thread(unpacked, data, encoding, _bound(len(data)))
+
+
+def _bound(packed: int) -> int:
+    """How much may be in a body of so many bytes; nobody's words and images can be packed more tightly."""
+    return min(LARGEST, max(_ALWAYS, _TIGHTEST * packed))
+
+
 def _plain(data: bytes | bytearray, most: int) -> bytes | bytearray:
     return data
 
@@ -154,9 +195,9 @@ def _zstd(data: bytes | bytearray, most: int) -> bytes | None:
     return out if len(out) <= most else None
 
 
+_PLAIN = ("", "identity")
 _UNPACK: dict[str, Callable[[bytes | bytearray, int], bytes | bytearray | None]] = {
-    "": _plain,
-    "identity": _plain,
+    **dict.fromkeys(_PLAIN, _plain),
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": _zlib(zlib.MAX_WBITS),

@@ -1,17 +1,15 @@
-"""An image, or a part of it, in exactly the size in which a model that answers in pixels will see it: for a worker."""
+"""An image, or a part of it, in exactly the size in which a model that answers in pixels will see it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sightline.grounding.size import GRIDS
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import decode, scaled, within_bounds
 from sightline.pixels.crop import cut
 from sightline.pixels.encode import drawn, encoded, sampled
 
-TASK = {"exact": "sightline.look.analyze_pixels:exact_task"}
 _HEAVY = Refusal("too_large", "no file of it is as light as the model takes it", "give a smaller crop")
 
 
@@ -24,7 +22,7 @@ def exact_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
     piece = cut(whole, Box(*arguments["box"])) if arguments["box"] else whole
     if isinstance(piece, Refusal):
         return piece
-    size = GRIDS[arguments["format"]].seen(Size(piece.width, piece.height))
+    size = Size(*arguments["size"])
     same = size == Size(piece.width, piece.height)
     made = (piece if same else scaled(piece, size)).copy_memory()
     file = encoded(made, arguments["formats"], arguments["bytes"], written=drawn(sampled(made)))

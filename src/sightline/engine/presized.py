@@ -1,0 +1,47 @@
+"""What a seer is sent of an image: within its limits, and for one that gives coordinates in the size in which it sees.
+
+Then nothing is resized on its way, and a place in the answer is at that place of what was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sightline.grounding.size import GRIDS
+from sightline.model.facts import NO_FORM
+from sightline.model.geometry import Box, Size
+from sightline.model.image import Image, Target, base64_length
+from sightline.model.ports import Seer
+from sightline.passes.fit import target
+from sightline.pixels.worker import Reply
+from sightline.profiles.families import family
+
+_UNLIMITED = 1 << 40
+
+
+def goal(seer: Seer, form: str, weights: Sequence[int]) -> Target:
+    """What each of several images, of so many bytes, has to be: nothing of it is trimmed or moved."""
+    each = replace(target(seer.limits, len(weights), sum(map(base64_length, weights))), plain=True)
+    return each if form == NO_FORM else replace(each, sizing=family(seer.name).sizing)
+
+
+def exactly(seer: Seer, form: str, size: Size, box: Box | None = None) -> dict[str, Any] | None:
+    """The work of making it one size and no other; None: this way of writing coordinates does not ask for that."""
+    grid = GRIDS.get(form)
+    if grid is None:
+        return None
+    seen = grid.seen(size)
+    return {
+        "box": [box.x, box.y, box.width, box.height] if box else None,
+        "size": [seen.width, seen.height],
+        "formats": list(seer.limits.formats),
+        "bytes": (seer.limits.encoded_bytes or _UNLIMITED) // 4 * 3,
+    }
+
+
+def exact(made: Reply) -> Image:
+    """What came of that work."""
+    return Image(hashlib.sha256(made.data).hexdigest(), made.facts["mime"], Size(*made.facts["size"]), made.data)

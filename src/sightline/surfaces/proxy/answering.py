@@ -1,0 +1,123 @@
+"""One visible answer out of as many legs as the model needs: each is relayed, its calls of ours are answered, and the
+next one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from sightline.dial import Exchange
+from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
+from sightline.surfaces.proxy.asides import MOST_LEGS, Aside, Asides
+from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, whole_of
+from sightline.surfaces.proxy.reply import Reply
+from sightline.wire.loop import Leg
+from sightline.wire.loop.leg import Block, leg, mapping
+from sightline.wire.unrolled import unrolled
+
+_TOO_MANY = f"Sightline: the model asked for images in {MOST_LEGS} answers in a row and came to no end."
+
+
+@dataclass(slots=True)
+class Answering:
+    asides: Asides
+    aside: Aside
+    wire: WireName
+    reply: Reply
+    streams: bool  # the client asked for events
+    ask: Callable[[Callable[[], Awaitable[bytes]]], Awaitable[Exchange | Refusal]]  # for the next leg
+    rest: Callable[[Exchange], None]  # an exchange that is over
+
+    async def run(self, exchange: Exchange) -> list[Block] | None:
+        """What each leg has used, where there were several; None: it was an answer like any other."""
+        return await (self._stream(exchange) if is_stream(exchange) else self._whole(exchange))
+
+    async def _stream(self, exchange: Exchange) -> list[Block] | None:
+        ear = self.aside.loop.listener(self.aside.names)
+        while True:
+            try:
+                await self.reply.relay(exchange, ear)
+            finally:
+                self.rest(exchange)
+            if self.reply.ended:
+                return ear.usages if ear.legs else None
+            if not ear.inner:
+                await self.asides.done(self.aside, ear.leg(), beside=ear.asks)
+                await self.reply.finished(ear.last)
+                return ear.usages
+            following = await self._next(ear.leg())
+            if following is None:
+                return ear.usages
+            ear.begin()
+            exchange = following
+
+    async def _next(self, asked: Leg) -> Exchange | None:
+        """The next leg; None: there is none, and the client has been told."""
+        if len(self.aside.legs) + 1 >= MOST_LEGS:
+            await self.reply.refused(400, _TOO_MANY)
+            return None
+
+        async def body() -> bytes:
+            await self.asides.answer(self.aside, asked)
+            return self.asides.next_body(self.aside)
+
+        self.reply.waits()
+        found = await self.ask(body)
+        if isinstance(found, Refusal):
+            await self.reply.no(found)
+            return None
+        return found
+
+    async def _whole(self, exchange: Exchange) -> list[Block] | None:
+        answers: list[Block] = []
+        while True:
+            try:
+                answer = await self._read(exchange, heard=not answers)
+                if answer is None:
+                    await self._as_it_is(exchange)
+                    return None
+                answers.append(answer)
+                said = leg(self.aside.loop.said(answer), self.aside.loop.reads, self.aside.names)
+                asks = bool(said.asks) and self.aside.loop.calls(answer)
+                if not asks or said.calls:
+                    await self.asides.done(self.aside, said, beside=asks)
+                    await self._joined(exchange, answers)
+                    return [mapping(each.get("usage", each.get("usageMetadata"))) for each in answers]
+            finally:
+                self.rest(exchange)
+            following = await self._next(said)
+            if following is None:
+                return None
+            exchange = following
+
+    async def _as_it_is(self, exchange: Exchange) -> None:
+        """An answer in which nothing is ours."""
+        events = await as_events(exchange, self.wire) if self.streams and is_whole(exchange) else None
+        if isinstance(events, Refusal):
+            await self.reply.no(events)
+        elif events is not None:
+            await self.reply.unrolled(exchange, events)
+        else:
+            await self.reply.relay(exchange)
+
+    async def _read(self, exchange: Exchange, *, heard: bool) -> Block | None:
+        """A whole answer in which something is ours; None: it goes on as it is."""
+        data = await whole_of(exchange) if exchange.status == 200 else None
+        if data is None or (heard and not any(f'"{name}"'.encode() in data for name in self.aside.names)):
+            return None
+        try:
+            answer = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    async def _joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
+        body = orjson.dumps(self.aside.loop.whole(answers, self.aside.names))
+        events = unrolled(self.wire, body) if self.streams else None
+        if events is not None:
+            await self.reply.unrolled(exchange, events)
+        else:
+            await self.reply.joined(exchange, body)

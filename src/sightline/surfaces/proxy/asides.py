@@ -1,0 +1,207 @@
+"""Tools of ours inside the conversations that pass: offered to models, answered here, and put back in their places.
+
+The client never sees them. What it sends back of an answer with our calls in it becomes again what the model said,
+before anything else is done to the request: from there on it is a conversation like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from sightline.engine import Engine, Reading
+from sightline.model.answered import Answered
+from sightline.model.edit import Edit
+from sightline.model.ports import Record
+from sightline.model.scene import Json
+from sightline.model.upstream import Visitor
+from sightline.surfaces.proxy.routes import Route
+from sightline.wire.jsontext import Document
+from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
+from sightline.wire.loop.leg import Block, Called, known_by, seen
+
+log = logging.getLogger("sightline")
+
+_PENDING_SECONDS = 120.0  # after which a look that nobody finished counts as interrupted
+_AGAIN = 0.1
+_INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
+_CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
+MOST_LEGS = 8
+_LAST = "\n(This was the last look of this answer: answer now with what is known.)"
+
+Calls = Callable[[str, Json, Visitor, str, str], Result]
+"""A call: the tool, its arguments, who asks, for which model, in which turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    offers: Callable[[bool], Sequence[Offer]]  # to a model that sees, or not
+    call: Calls
+
+
+@dataclass(slots=True)
+class Aside:
+    """One answer, and what is asked inside of it."""
+
+    loop: Loop
+    names: frozenset[str]
+    reading: Reading  # of what the client asked, with all that belongs in it
+    asked: Reading  # … as the client sent it
+    visitor: Visitor
+    model: str
+    pasts: list[Past] = field(default_factory=list)
+    legs: list[tuple[Leg, Sequence[Block]]] = field(default_factory=list)
+
+
+class Asides:
+    def __init__(self, engine: Engine, record: Record, tools: Tools) -> None:
+        self._engine = engine
+        self._record = record
+        self._tools = tools
+        self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
+
+    # What a request becomes.
+
+    async def woven(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[bytes | None, tuple[str, ...]]:
+        """The body with our calls and results in their places, None: there are none; and what is to be said of it."""
+        if not self._record.answers_in_legs(visitor.scope) or not isinstance(reading.texts, Document):
+            return None, ()
+        loop = LOOPS[way.api]
+        runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
+        keys = list({sign.key for _, sign in runs})
+        found: dict[str, list[Answered]] = {}
+        for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
+            found.setdefault(each.key, []).append(each)
+        names = self._engine.names(reading) if found else ()
+        edits: list[Edit] = []
+        notes: list[str] = []
+        for run, sign in runs:
+            before = names[run.start] if run.start < len(names) else ""
+            known = [each for each in found.get(sign.key, ()) if each.visible == sign.visible]
+            kept = next((each for each in known if each.before in ("", before)), None)
+            more = None
+            if kept is not None:
+                pasts = [Past.read(leg) for leg in kept.legs]
+                more = loop.woven(reading.tree, run, pasts, await self._results(visitor.scope, kept))
+                edits += more or ()
+            if more is None and sign.key in found and sign.alone:
+                notes.append(_CHANGED)
+        return b"".join(reading.texts.splice(edits)) if edits else None, tuple(dict.fromkeys(notes))
+
+    def offered(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[Reading, frozenset[str]]:
+        """With tools of ours, where they cannot change what is asked."""
+        loop, scene = LOOPS[way.api], reading.scene
+        if scene.partial or not loop.is_open(reading.tree):
+            return reading, frozenset()
+        sees = self._engine.sees(visitor, scene.model)
+        offers = [offer for offer in self._tools.offers(sees) if not _has(scene.tools, offer.name)]
+        if not offers:
+            return reading, frozenset()
+        names = frozenset(offer.name for offer in offers)
+        edits = (*reading.added, *loop.offer(reading.tree, offers))
+        return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
+
+    async def _results(self, scope: str, kept: Answered) -> Sequence[Block]:
+        """What the calls of its last leg brought, which may still be under way, here or in another process."""
+        task = self._running.get((scope, kept.key, kept.visible, kept.before))
+        if task is not None:
+            return await asyncio.shield(task)
+        while kept.results is None and time.time() < kept.made + _PENDING_SECONDS:
+            await asyncio.sleep(_AGAIN)
+            kept = self._again(scope, kept)
+        if kept.results is None:
+            asks = [ask for ask, *_ in Past.read(kept.legs[-1]).asks]
+            loop = next(loop for loop in LOOPS.values() if all(isinstance(loop.reads(ask), Called) for ask in asks))
+            calls = [call for ask in asks if isinstance(call := loop.reads(ask), Called)]
+            self._record.settle(scope, kept, [loop.result(call, _INTERRUPTED) for call in calls])
+            kept = self._again(scope, kept)
+        return [result for result in kept.results or () if isinstance(result, dict)]
+
+    def _again(self, scope: str, kept: Answered) -> Answered:
+        same = (kept.visible, kept.before)
+        found = self._record.answered(scope, [kept.key])
+        return next((each for each in found if (each.visible, each.before) == same), replace(kept, results=()))
+
+    # What an answer becomes.
+
+    async def answer(self, aside: Aside, leg: Leg) -> None:
+        """The calls of a leg that nobody else has to answer."""
+        results = await self._called(aside, leg, last=len(aside.legs) + 2 >= MOST_LEGS)
+        aside.legs.append((leg, results))
+        aside.pasts.append(Past.of(leg, results))
+
+    def next_body(self, aside: Aside) -> bytes:
+        """What asks for the next leg."""
+        document = aside.reading.texts
+        assert isinstance(document, Document)
+        return b"".join(document.splice(aside.loop.grown(aside.reading.tree, aside.legs)))
+
+    async def done(self, aside: Aside, leg: Leg, *, beside: bool) -> None:
+        """The last leg: from now on the answer is known again. With `beside` it has calls of ours as well."""
+        if not aside.pasts and not beside:
+            return
+        pasts = [*aside.pasts, Past.of(leg)]
+        sign = known_by(pasts)
+        names = () if sign.alone else self._engine.names(aside.asked)
+        before = names[-1] if names else ""
+        legs = [past.as_json() for past in pasts]
+        answered = Answered(sign.key, sign.visible, before, legs, None if beside else (), time.time())
+        scope = aside.visitor.scope
+        if beside:
+            key = (scope, answered.key, answered.visible, answered.before)
+            task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered))
+            task.add_done_callback(lambda _: self._running.pop(key, None))
+        await asyncio.to_thread(self._record.keep_answered, scope, answered)
+
+    async def _settled(self, aside: Aside, leg: Leg, answered: Answered) -> Sequence[Block]:
+        results = await self._called(aside, leg, last=False)
+        scope = aside.visitor.scope
+        await asyncio.to_thread(self._record.settle, scope, answered, results)
+        return results
+
+    async def _called(self, aside: Aside, leg: Leg, *, last: bool) -> list[Block]:
+        """All calls of a leg, side by side."""
+        turn = self._turn(aside.asked)
+        work = [asyncio.to_thread(self._one, aside, ask.call, turn) for ask in leg.asks]
+        results = await asyncio.gather(*work)
+        if last and results:
+            results[-1] = replace(results[-1], text=results[-1].text + _LAST)
+        return [aside.loop.result(ask.call, result) for ask, result in zip(leg.asks, results, strict=True)]
+
+    def _one(self, aside: Aside, call: Called, turn: str) -> Result:
+        try:
+            return self._tools.call(call.name, call.given, aside.visitor, aside.model, turn)
+        except Exception:
+            log.exception("a call of %s could not be answered", call.name)
+            return Result("Error (unavailable): something went wrong inside Sightline.", failed=True)
+
+    def _turn(self, asked: Reading) -> str:
+        """The name of the turn: of the message that opened it."""
+        names = self._engine.names(asked)
+        opened = max((index for index, message in enumerate(asked.scene.messages) if message.opens), default=-1)
+        return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+def without_tools(reading: Reading) -> Reading:
+    """As it was before they were offered: an upstream has said that it will not have them."""
+    scene = reading.scene
+    return replace(reading, added=(), scene=replace(scene, tools=scene.tools - scene.ours, ours=frozenset()))
+
+
+def in_legs(aside: Aside, used: Sequence[Block]) -> tuple[str, ...]:
+    """What there is to say of an answer in legs, one line for each."""
+    lines = []
+    for number, usage in enumerate(used):
+        asks = aside.legs[number][0].asks if number < len(aside.legs) else ()
+        figures = ", ".join(f"{key} {each}" for key, each in usage.items() if isinstance(each, int) and each)
+        called = f", asked {', '.join(ask.call.name for ask in asks)}" if asks else ""
+        lines.append(f"leg {number + 1}: {figures or 'usage unknown'}{called}")
+    return tuple(lines)
+
+
+def _has(tools: frozenset[str], name: str) -> bool:
+    """Has the client this tool already: its own, which goes first, or ours by way of MCP?"""
+    return any(each == name or (each.endswith(name) and "sightline" in each) for each in tools)

@@ -1,0 +1,60 @@
+"""Tools of ours inside any conversation: offered, heard, answered, and remembered in their places. All of it is pure.
+
+A wire says here how it offers a tool, how it writes a call and a result, how an answer with calls of ours is heard,
+and how what a client sends back of it becomes again what the model said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from sightline.model.edit import Edit
+from sightline.model.profile import WireName
+from sightline.model.scene import Json
+from sightline.wire.loop import anthropic, gemini, openai_chat, openai_responses
+from sightline.wire.loop.ear import Ear
+from sightline.wire.loop.leg import Block, Called, Leg, Past, Reads
+from sightline.wire.loop.shapes import Offer, Result, Run
+
+__all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    is_open: Callable[[Json], bool]  # can a tool be offered without changing what is asked?
+    offer: Callable[[Json, Sequence[Offer]], list[Edit]]
+    result: Callable[[Called, Result], Block]  # as a request carries it
+    grown: Callable[[Json, Sequence[tuple[Leg, Sequence[Block]]]], list[Edit]]  # a body, with legs behind it
+    runs: Callable[[Json], list[Run]]  # the answers in a body
+    woven: Callable[[Json, Run, Sequence[Past], Sequence[Block]], list[Edit] | None]  # one of them as it was, if it is
+    listener: Callable[[frozenset[str]], Ear]
+    reads: Reads
+    said: Callable[[Json], list[Block]]  # what a whole answer says
+    calls: Callable[[Json], bool]  # did it end in order to have its calls answered?
+    whole: Callable[[Sequence[Block], frozenset[str]], Block]  # several as one
+
+
+def _of(wire: ModuleType) -> Loop:
+    return Loop(
+        wire.is_open,
+        wire.offer,
+        wire.result,
+        wire.grown,
+        wire.runs,
+        wire.woven,
+        wire.Listener,
+        wire.reads,
+        wire.said,
+        wire.calls,
+        wire.whole,
+    )
+
+
+LOOPS: Mapping[WireName, Loop] = {
+    "anthropic": _of(anthropic),
+    "openai_chat": _of(openai_chat),
+    "openai_responses": _of(openai_responses),
+    "gemini": _of(gemini),
+}

@@ -1,0 +1,236 @@
+"""Calls of ours on the Messages wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.scene import Json
+from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.leg import (
+    OTHER,
+    Atom,
+    Block,
+    Called,
+    Leg,
+    Past,
+    Thought,
+    Words,
+    arguments,
+    in_order,
+    mapping,
+    summed,
+)
+from sightline.wire.loop.leg import woven as cut
+from sightline.wire.loop.shapes import Offer, Result, Run
+from sightline.wire.shape import at, entries, items, text_in, value_in
+
+ITEMS = "messages"
+_OUTPUT = ("output_tokens",)
+_CUT = ("max_tokens", "model_context_window_exceeded", "refusal", "pause_turn")  # ends in which nobody is called
+
+
+def reads(block: Block) -> Atom:
+    match block.get("type"):
+        case "text":
+            return Words(text_in(block, "text"))
+        case "tool_use":
+            return Called(text_in(block, "id"), text_in(block, "name"), arguments(block.get("input")))
+        case "thinking" | "redacted_thinking":
+            return Thought()
+    return OTHER
+
+
+def is_open(tree: Json) -> bool:
+    choice = value_in(tree, "tool_choice")
+    tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
+    asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
+    return bool(tools) and isinstance(tools, list) and asked and text_in(choice, "type") in ("", "auto")
+
+
+def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
+    place = ("tools", len(items(tree, "tools")))
+    return [
+        Insert(place, {"name": one.name, "description": one.description, "input_schema": one.schema}) for one in offered
+    ]
+
+
+def result(call: Called, got: Result) -> Block:
+    blocks: list[Json] = [{"type": "text", "text": got.text}]
+    for mime, data in got.images:
+        blocks.append({"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}})
+    made: Block = {"type": "tool_result", "tool_use_id": call.id, "content": blocks if got.images else got.text}
+    return {**made, "is_error": True} if got.failed else made
+
+
+def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
+    place = (ITEMS, len(items(tree, ITEMS)))
+    return [Insert(place, message) for leg, results in legs for message in _turn({}, leg.said, results)]
+
+
+def _turn(message: Block, said: Sequence[Block], results: Sequence[Block]) -> list[Block]:
+    return [{**message, "role": "assistant", "content": [*said]}, {"role": "user", "content": [*results]}]
+
+
+def runs(tree: Json) -> list[Run]:
+    return [
+        Run(index, index + 1, _blocks(message))
+        for index, message in enumerate(items(tree, ITEMS))
+        if value_in(message, "role") == "assistant"
+    ]
+
+
+def _blocks(message: Json) -> list[Block]:
+    content = value_in(message, "content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else [each for _, each in entries(content)]
+
+
+def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
+    """An assistant's message, again as many as there were legs, with our results between them and behind them."""
+    message, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
+    legs = cut(run.blocks, pasts, reads, _split)
+    if legs is None or not isinstance(message, dict) or len(results) != len(pasts[-1].asks):
+        return None
+    *inner, last = legs
+    turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(message, leg, past.results)]
+    whole: Block = {**message, "content": [*last]}
+    if isinstance(message.get("content"), str) and len(last) == 1:
+        whole = {**message, "content": last[0]["text"]}
+    first, *others = [*turns, whole]
+    place = (ITEMS, run.start)
+    edits: list[Edit] = [Replace(place, first), *(Insert((ITEMS, run.end), each) for each in others)]
+    if not pasts[-1].asks:
+        return edits
+    if value_in(following, "role") != "user":
+        return None
+    return [*edits, *_answered(run.end, following, pasts[-1], results)]
+
+
+def _answered(index: int, message: Json, past: Past, results: Sequence[Block]) -> list[Edit]:
+    """Our results among the client's, in the order of the calls."""
+    content = value_in(message, "content")
+    if isinstance(content, str):
+        return [Replace((ITEMS, index, "content"), [*results, {"type": "text", "text": content}])]
+    theirs = [number for number, block in entries(content) if block.get("type") == "tool_result"]
+    end = theirs[-1] + 1 if theirs else 0
+    return [
+        Insert((ITEMS, index, "content", theirs[before] if before < len(theirs) else end), made)
+        for before, made in in_order(past, results)
+    ]
+
+
+def _split(block: Block, letters: int) -> tuple[Block, Block]:
+    text = text_in(block, "text")
+    front = {key: value for key, value in block.items() if key not in ("cache_control", "citations")}
+    return {**front, "text": text[:letters]}, {**block, "text": text[letters:]}
+
+
+class Listener(Ear):
+    reads = staticmethod(reads)
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._next = 0  # the number that the client's next block gets
+        super().__init__(names)
+
+    def _opened(self) -> None:
+        super()._opened()
+        self._numbers: dict[int, int] = {}
+        self._inputs: dict[int, list[str]] = {}
+        self._grown: dict[tuple[int, str], list[str]] = {}
+
+    @property
+    def _called(self) -> bool:
+        return self._stop not in _CUT
+
+    def _event(self, value: Block, raw: bytes) -> bytes:
+        kind, number = text_in(value, "type"), value.get("index")
+        if kind == "message_start":
+            self._usage |= mapping(at(value, "message", "usage"))
+            return b"" if self.legs else raw
+        if kind == "message_delta":
+            return self._stopped(value, raw)
+        if kind == "message_stop":
+            return self._ends(raw)
+        if kind == "error":
+            self.failed = True
+            return raw
+        if not isinstance(number, int) or not kind.startswith("content_block"):
+            return raw
+        return self._block(kind, number, value, raw)
+
+    def _block(self, kind: str, number: int, value: Block, raw: bytes) -> bytes:
+        if kind == "content_block_start":
+            self._starts(number, mapping(value.get("content_block")))
+        elif kind == "content_block_delta":
+            self._grows(number, mapping(value.get("delta")))
+        if number in self._held:
+            return b""
+        shown = self._numbers.get(number, number)
+        return raw if shown == number else written(kind, {**value, "index": shown})
+
+    def _starts(self, number: int, block: Block) -> None:
+        self._said[number] = dict(block)
+        called = block.get("type") == "tool_use"
+        if called and block.get("name") in self.names:
+            self._held.add(number)
+            return
+        self._theirs = self._theirs or called
+        self._numbers[number] = self._next
+        self._next += 1
+
+    def _grows(self, number: int, delta: Block) -> None:
+        block = self._said.setdefault(number, {})
+        if delta.get("type") == "input_json_delta":
+            self._inputs.setdefault(number, []).append(text_in(delta, "partial_json"))
+            return
+        for key, more in delta.items():
+            if key == "citation":
+                cited = block.setdefault("citations", [])
+                block["citations"] = [*(cited if isinstance(cited, list) else []), more]
+            elif key != "type" and isinstance(more, str):
+                self._grown.setdefault((number, key), [text_in(block, key)]).append(more)
+            elif key != "type":
+                block[key] = more
+
+    def _stopped(self, value: Block, raw: bytes) -> bytes:
+        self._usage |= {key: each for key, each in mapping(value.get("usage")).items() if each is not None}
+        self._stop = text_in(value.get("delta"), "stop_reason") or None
+        if not self.legs:
+            return self._ends(raw)
+        return self._ends(written("message_delta", {**value, "usage": summed(self._used, _OUTPUT)}))
+
+    def _blocks(self) -> list[Block]:
+        return [self._whole(number, block) for number, block in sorted(self._said.items())]
+
+    def _whole(self, number: int, block: Block) -> Block:
+        grown: Block = {key: "".join(pieces) for (of, key), pieces in self._grown.items() if of == number}
+        written = "".join(self._inputs.get(number, ()))
+        if not written:
+            return {**block, **grown}
+        try:
+            given = orjson.loads(written)
+        except orjson.JSONDecodeError:
+            given = {}
+        return {**block, **grown, "input": given if isinstance(given, dict) else {}}
+
+
+def said(answer: Json) -> list[Block]:
+    """What a whole answer says, as a request carries it."""
+    return [each for _, each in entries(value_in(answer, "content"))]
+
+
+def calls(answer: Json) -> bool:
+    return value_in(answer, "stop_reason") not in _CUT
+
+
+def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:
+    """All legs as one answer, without our calls."""
+    seen: list[Json] = [block for answer in answers for block in said(answer) if not _is_ours(block, names)]
+    usage = summed([mapping(answer.get("usage")) for answer in answers], _OUTPUT)
+    return {**answers[-1], "id": answers[0].get("id"), "content": seen, "usage": usage}
+
+
+def _is_ours(block: Block, names: frozenset[str]) -> bool:
+    return block.get("type") == "tool_use" and block.get("name") in names

@@ -1,0 +1,167 @@
+"""A stream as it comes, leg after leg: what of it goes to the client, and what of it is a call of ours.
+
+Until the name of a tool of ours is heard, nothing is parsed and everything goes out as it came, event by event. From
+then on every event is looked at; those of our own calls and the ends between two legs are left out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from re import compile as pattern
+from re import escape
+
+import orjson
+
+from sightline.model.scene import Json
+from sightline.wire.errors import event
+from sightline.wire.loop.leg import Block, Leg, Reads, leg
+
+_MOST_HEARD = 16 * 1024 * 1024  # bytes of an answer in which no tool of ours was named
+_ends = pattern(rb"\r?\n\r?\n")
+
+
+class Ear(ABC):
+    """One for one visible answer; `begin` when its next leg is asked for."""
+
+    reads: Reads
+    beginnings: Sequence[str] = ()  # what a call may begin with before its name comes
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        words = sorted(word.encode() for word in (*names, *self.beginnings))
+        self._named = pattern(b'"(?:' + b"|".join(map(escape, words)) + b')"').search
+        self._rest: list[bytes] = []
+        self._heard: list[bytes] = []
+        self._room = _MOST_HEARD
+        self._close = False  # every event is looked at
+        self.legs = 0  # that have come to their end before this one
+        self.usages: list[Block] = []  # of each leg
+        self.last = b""  # what ends the answer: it waits until the answer is known again
+        self._opened()
+
+    def _opened(self) -> None:
+        self._said: dict[int, Block] = {}  # by their numbers in this leg
+        self._held: set[int] = set()  # … those that are calls of ours
+        self._theirs = False  # the client is called, too
+        self._stop: str | None = None  # why the model stopped
+        self._usage: Block = {}
+        self.failed = False
+
+    def begin(self) -> None:
+        """The next leg."""
+        self.legs += 1
+        self._close = True
+        self._rest.clear()
+        self._opened()
+
+    def hear(self, data: bytes) -> bytes:
+        """What goes to the client now."""
+        whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
+        if not self._close:
+            self._room -= len(whole)
+            if self._room < 0:  # nobody says so much before a call; from here on it is only passed on
+                self._heard.clear()
+                return whole
+            if self._named(whole) is None:
+                self._heard.append(whole)
+                return whole
+            self._attend()
+        return b"".join(map(self._passed, _events(whole)))
+
+    def _events(self, data: bytes) -> bytes:
+        """What is whole of what has come; the rest waits for its end."""
+        before = self._rest[-1][-3:] if self._rest else b""
+        near = before + data
+        end = max(near.rfind(b"\n\n") + 2, near.rfind(b"\n\r\n") + 3) - len(before)
+        if end <= 2 - len(before) or end < 0:  # neither was found
+            self._rest.append(data)
+            return b""
+        whole = b"".join((*self._rest, data[:end]))
+        self._rest = [data[end:]] if end < len(data) else []
+        return whole
+
+    def _attend(self) -> None:
+        """What has gone out already is part of the leg."""
+        self._close = True
+        for each in _events(b"".join(self._heard)):
+            self._passed(each)
+        self._heard.clear()
+
+    def over(self) -> bytes:
+        """The upstream has said all of this leg; what is left of it."""
+        rest, self._rest = b"".join(self._rest), []
+        if rest and not self._close and self._room >= 0 and self._named(rest):
+            self._attend()
+        told = self._passed(rest) if rest and self._close else rest
+        self.usages.append(self._usage)
+        return told
+
+    @property
+    def _used(self) -> list[Block]:
+        """What each leg has used, with the one that is being heard."""
+        return [*self.usages, self._usage]
+
+    @property
+    def asks(self) -> bool:
+        """Is there a call of ours to be answered?"""
+        return bool(self._held) and not self.failed and self._called
+
+    @property
+    def beside(self) -> bool:
+        """… while the client has calls to answer as well, and so the answer is at its end?"""
+        return self._theirs
+
+    @property
+    def inner(self) -> bool:
+        """Does the answer go on with another leg?"""
+        return self.asks and not self._theirs
+
+    def leg(self) -> Leg:
+        return leg(self._blocks(), self.reads, self.names)
+
+    def _passed(self, raw: bytes) -> bytes:
+        data = b"\n".join(line[5:].removeprefix(b" ") for line in raw.splitlines() if line.startswith(b"data:"))
+        try:
+            value = orjson.loads(data) if data else None
+        except orjson.JSONDecodeError:
+            return self._bare(data, raw)
+        return self._event(value, raw) if isinstance(value, dict) else raw
+
+    def _bare(self, data: bytes, raw: bytes) -> bytes:
+        """An event that is no JSON."""
+        return raw
+
+    def _ends(self, raw: bytes) -> bytes:
+        """One of the events that end the answer."""
+        if self.inner:
+            return b""
+        if not self.legs and not self.asks:
+            return raw
+        self.last += raw
+        return b""
+
+    @property
+    @abstractmethod
+    def _called(self) -> bool:
+        """Did the model stop in order to have its calls answered?"""
+
+    @abstractmethod
+    def _event(self, value: Block, raw: bytes) -> bytes: ...
+
+    @abstractmethod
+    def _blocks(self) -> list[Block]:
+        """What was said in this leg, as a request carries it."""
+
+
+def written(name: str, value: Json) -> bytes:
+    return event(name, value)
+
+
+def _events(data: bytes) -> Iterator[bytes]:
+    at = 0
+    for found in _ends.finditer(data):
+        yield data[at : found.end()]
+        at = found.end()
+    if at < len(data):
+        yield data[at:]

@@ -1,0 +1,274 @@
+"""Calls of ours on Gemini's wire: nobody has to name a call here, and a signature may stand on any part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.scene import Json
+from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.leg import (
+    LOOSE,
+    OTHER,
+    Atom,
+    Block,
+    Called,
+    Leg,
+    Past,
+    Thought,
+    Words,
+    arguments,
+    in_order,
+    mapping,
+    summed,
+)
+from sightline.wire.loop.leg import woven as cut
+from sightline.wire.loop.shapes import Offer, Result, Run
+from sightline.wire.shape import at, entries, items, text_in, value_in
+
+ITEMS = "contents"
+_OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
+_CALL = ("functionCall", "function_call")
+_RESPONSE = ("functionResponse", "function_response")
+_DECLARED = ("functionDeclarations", "function_declarations")
+_SIGNATURE = ("thoughtSignature", "thought_signature")
+_FREE = ("", "AUTO", "MODE_UNSPECIFIED")
+_SUBSET = ("additionalProperties",)  # what the older way of declaring parameters does not know
+
+
+def _under(holder: Json, names: Sequence[str]) -> Json:
+    return next((holder[name] for name in names if name in holder), None) if isinstance(holder, dict) else None
+
+
+def reads(part: Block) -> Atom:
+    call = _under(part, _CALL)
+    if isinstance(call, dict):
+        return Called(text_in(call, "id"), text_in(call, "name"), arguments(call.get("args") or {}))
+    signed = _under(part, _SIGNATURE) is not None
+    if part.get("thought"):
+        return Thought() if signed else LOOSE
+    if "text" not in part or (signed and not part["text"]):
+        return OTHER
+    return Words(text_in(part, "text"))
+
+
+def is_open(tree: Json) -> bool:
+    config = _under(tree, ("toolConfig", "tool_config"))
+    calling = _under(config, ("functionCallingConfig", "function_calling_config"))
+    generation = _under(tree, ("generationConfig", "generation_config"))
+    once = _under(generation, ("candidateCount", "candidate_count")) in (None, 1)
+    apart = _under(tree, ("cachedContent", "cached_content")) is None
+    said = items(tree, ITEMS)
+    asked = bool(said) and value_in(said[-1], "role") != "model"
+    return _declared(tree) is not None and text_in(calling, "mode").upper() in _FREE and once and apart and asked
+
+
+def _declared(tree: Json) -> tuple[int, str] | None:
+    """The last list of functions: which tool has it, under which key."""
+    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in _DECLARED if items(tool, key)]
+    return found[-1] if found else None
+
+
+def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
+    there = _declared(tree)
+    assert there is not None, "it was asked whether anything can be offered"
+    index, key = there
+    listed = items(at(tree, "tools", index), key)
+    whole = [
+        name
+        for name in ("parametersJsonSchema", "parameters_json_schema")
+        for _, each in entries(listed)
+        if name in each
+    ]
+    place = ("tools", index, key, len(listed))
+    return [Insert(place, _function(one, whole[0] if whole else "")) for one in offered]
+
+
+def _function(one: Offer, key: str) -> Block:
+    schema: Json = one.schema if key else _plain(one.schema)
+    return {"name": one.name, "description": one.description, key or "parameters": schema}
+
+
+def _plain(schema: Json) -> Json:
+    if isinstance(schema, dict):
+        return {key: _plain(value) for key, value in schema.items() if key not in _SUBSET}
+    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def result(call: Called, got: Result) -> Block:
+    named: Block = {"id": call.id, "name": call.name} if call.id else {"name": call.name}
+    said: Block = {"error" if got.failed else "output": got.text}
+    data: list[Json] = [{"inlineData": {"mimeType": mime, "data": each}} for mime, each in got.images]
+    return {"functionResponse": {**named, "response": said, **({"parts": data} if data else {})}}
+
+
+def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
+    place = (ITEMS, len(items(tree, ITEMS)))
+    return [Insert(place, content) for leg, results in legs for content in _turn({"role": "model"}, leg.said, results)]
+
+
+def _turn(content: Block, said: Sequence[Block], results: Sequence[Block]) -> list[Block]:
+    return [{**content, "parts": [*said]}, {"role": "user", "parts": [*results]}]
+
+
+def runs(tree: Json) -> list[Run]:
+    return [
+        Run(index, index + 1, [part for _, part in entries(value_in(content, "parts"))])
+        for index, content in enumerate(items(tree, ITEMS))
+        if value_in(content, "role") == "model"
+    ]
+
+
+def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
+    content, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
+    legs = cut(run.blocks, pasts, reads, _split)
+    if legs is None or not isinstance(content, dict) or len(results) != len(pasts[-1].asks):
+        return None
+    *inner, last = legs
+    turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(content, leg, past.results)]
+    lent = [signature for block, _ in pasts[-1].asks if (signature := _under(block, _SIGNATURE))]
+    ours = [id(block) for block, _ in pasts[-1].asks]
+    kept: list[Json] = [part if id(part) in ours else _returned(part, lent) for part in last]
+    first, *others = [*turns, {**content, "parts": kept}]
+    edits: list[Edit] = [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
+    if not pasts[-1].asks:
+        return edits
+    theirs = [n for n, part in entries(value_in(following, "parts")) if _under(part, _RESPONSE) is not None]
+    if not theirs:
+        return None
+    for before, made in in_order(pasts[-1], results):
+        place = theirs[before] if before < len(theirs) else theirs[-1] + 1
+        edits.append(Insert((ITEMS, run.end, "parts", place), made))
+    return edits
+
+
+def _returned(part: Block, lent: Sequence[Json]) -> Block:
+    """A call of the client's, without the signature that it was lent."""
+    if _under(part, _CALL) is None or _under(part, _SIGNATURE) not in lent:
+        return part
+    return {key: value for key, value in part.items() if key not in _SIGNATURE}
+
+
+def _split(part: Block, letters: int) -> tuple[Block, Block]:
+    text = text_in(part, "text")
+    front = {key: value for key, value in part.items() if key not in _SIGNATURE}
+    return {**front, "text": text[:letters]}, {**part, "text": text[letters:]}
+
+
+class Listener(Ear):
+    reads = staticmethod(reads)
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._id: Json = None
+        super().__init__(names)
+
+    def _opened(self) -> None:
+        super()._opened()
+        self._signature: Json = None  # of a call of ours, for the client's first one
+        self._pieces: dict[int, list[str]] = {}  # of words that came in several
+
+    @property
+    def _called(self) -> bool:
+        return self._stop in (None, "STOP")
+
+    def _event(self, value: Block, raw: bytes) -> bytes:
+        if value.get("error"):
+            self.failed = True
+            return raw
+        self._id = self._id or value.get("responseId")
+        self._usage |= mapping(value.get("usageMetadata"))
+        candidate = next((each for _, each in entries(value.get("candidates"))), None)
+        if candidate is None:
+            return raw if not self.legs else b""
+        content = mapping(candidate.get("content"))
+        parts = [part for _, part in entries(content.get("parts"))]
+        kept = [shown for part in parts if (shown := self._part(part)) is not None]
+        stop = candidate.get("finishReason")
+        if stop:
+            self._stop = str(stop)
+        if stop and self.inner:
+            rest = {key: each for key, each in candidate.items() if key != "finishReason"}
+            return self._told(value, {**rest, "content": {**content, "parts": [*kept]}}) if kept else b""
+        if kept == parts and not self.legs:
+            return self._ends(raw) if stop else raw
+        if not kept and not stop:
+            return b""
+        told = self._told(value, {**candidate, "content": {**content, "parts": [*kept]}})
+        return self._ends(told) if stop else told
+
+    def _told(self, value: Block, candidate: Block) -> bytes:
+        usage: Block = {"usageMetadata": _merged(self._used)} if value.get("usageMetadata") else {}
+        named: Block = {"responseId": self._id} if self._id and "responseId" in value else {}
+        return written("", {**value, "candidates": [candidate], **usage, **named})
+
+    def _part(self, part: Block) -> Block | None:
+        """What the client gets of a part; all of it is part of the leg."""
+        call = _under(part, _CALL)
+        number = len(self._said)
+        if not isinstance(call, dict):
+            self._joined(number, part)
+            return part
+        self._said[number] = part
+        if text_in(call, "name") in self.names:
+            self._held.add(number)
+            self._signature = self._signature or _under(part, _SIGNATURE)
+            return None
+        first, self._theirs = not self._theirs, True
+        if first and self._signature and _under(part, _SIGNATURE) is None:
+            return {**part, "thoughtSignature": self._signature}
+        return part
+
+    def _joined(self, number: int, part: Block) -> None:
+        """Words that came in pieces are one part of a request."""
+        if part == {"text": ""}:
+            return
+        before = self._said.get(number - 1)
+        plain = set(part) <= {"text", "thought"} and "text" in part
+        if before is not None and plain and set(before) == set(part) and before.get("thought") == part.get("thought"):
+            self._pieces.setdefault(number - 1, []).append(text_in(part, "text"))
+        else:
+            self._said[number] = part
+
+    def _blocks(self) -> list[Block]:
+        return [self._whole(number, part) for number, part in sorted(self._said.items())]
+
+    def _whole(self, number: int, part: Block) -> Block:
+        more = self._pieces.get(number)
+        return {**part, "text": text_in(part, "text") + "".join(more)} if more else part
+
+
+def said(answer: Json) -> list[Block]:
+    return [part for _, part in entries(at(answer, "candidates", 0, "content", "parts"))]
+
+
+def calls(answer: Json) -> bool:
+    return at(answer, "candidates", 0, "finishReason") in (None, "STOP")
+
+
+def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:
+    """All legs as one answer, without our calls."""
+    seen: list[Json] = [part for answer in answers for part in _visible(said(answer), names)]
+    candidate = mapping(at(answers[-1], "candidates", 0))
+    content = {**mapping(candidate.get("content")), "parts": seen}
+    usage = _merged([mapping(answer.get("usageMetadata")) for answer in answers])
+    first = {key: answers[0][key] for key in ("responseId",) if key in answers[0]}
+    return {**answers[-1], **first, "candidates": [{**candidate, "content": content}], "usageMetadata": usage}
+
+
+def _visible(parts: Sequence[Block], names: frozenset[str]) -> Iterator[Block]:
+    """The client's first call gets the signature that ours has, if it has none."""
+    signature: Json = None
+    for part in parts:
+        call = _under(part, _CALL)
+        if text_in(call, "name") in names:
+            signature = signature or _under(part, _SIGNATURE)
+        elif call is None:
+            yield part
+        else:
+            lend = signature is not None and _under(part, _SIGNATURE) is None
+            yield {**part, "thoughtSignature": signature} if lend else part
+            signature = None
+
+
+def _merged(usages: Sequence[Block]) -> Block:
+    return summed(usages, _OUTPUT, "totalTokenCount", "promptTokenCount")

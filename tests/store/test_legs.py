@@ -1,0 +1,72 @@
+"""Answers in legs in the record: kept for their scope, settled once, forgotten with the images they speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.model.answered import Answered
+from sightline.model.ports import Record
+from sightline.model.scene import Json
+from sightline.store import open_record
+from sightline.store.bounds import TABLES
+from tests.requirements import requirement
+
+SHA = "ab" * 32
+LEGS: list[Json] = [{"text": "Hm.", "asks": [[{"input": {"images": [f"sha256:{SHA}"]}}, 3, 0]]}]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[Record]:
+    opened = open_record(tmp_path)
+    yield opened
+    opened.close()
+
+
+def kept(record: Record, scope: str = "a") -> list[Answered]:
+    return [*record.answered(scope, ["k", "other"])]
+
+
+@requirement("loop.kept")
+def test_an_answer_is_found_by_its_key_in_its_scope_and_another_process_finds_it(
+    record: Record, tmp_path: Path
+) -> None:
+    assert not record.answers_in_legs("a")
+    record.keep_answered("a", Answered("k", "v", "h", LEGS, [{"x": 1}]))
+    again = open_record(tmp_path)
+    assert again.answers_in_legs("a")
+    assert not again.answers_in_legs("b")
+    assert [(each.key, each.visible, each.before, each.legs, each.results) for each in kept(again)] == [
+        ("k", "v", "h", LEGS, [{"x": 1}])
+    ]
+    assert kept(again, "b") == []
+    again.close()
+
+
+@requirement("loop.kept")
+def test_what_a_call_brought_is_said_once_and_the_first_word_counts(record: Record) -> None:
+    late = Answered("k", "v", "", LEGS, None)
+    record.keep_answered("a", late)
+    assert kept(record)[0].results is None
+    record.settle("a", late, [{"first": True}])
+    record.settle("a", late, [{"first": False}])
+    record.keep_answered("a", Answered("k", "v", "", [], []))
+    (one,) = kept(record)
+    assert (one.results, one.legs) == ([{"first": True}], LEGS)
+
+
+@requirement("loop.kept")
+def test_forgetting_an_image_forgets_what_was_asked_about_it(record: Record) -> None:
+    record.keep_answered("a", Answered("k", "v", "", LEGS, ()))
+    late = Answered("other", "v", "", [], None)
+    record.keep_answered("a", late)
+    record.settle("a", late, [{"text": f'<vision_proxy_analysis image="sha256:{SHA}#crop:0,0,1,1">'}])
+    record.keep_answered("b", Answered("k", "v", "", [], ()))
+    record.forget(SHA)
+    assert kept(record) == []
+    assert len(kept(record, "b")) == 1
+    record.forget(None)
+    assert kept(record, "b") == []
+    assert "legs" in TABLES

@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 WITHIN = 0.01  # of the axis
 TARGET = 95.0  # per cent of the bars
 SECONDS = 0.15
-FIRST = 11  # seed: nobody has looked at what it and the next ones draw
+FIRST = 91  # seed: nobody has looked at what it and the next ones draw
 READ = 2  # seeds whose texts are read from the pixels too; that takes time
 
 

@@ -2,13 +2,14 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop, all.
+BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
 """
 
 import argparse
 from pathlib import Path
 
 import charts
+import everyday
 import legibility
 import loop
 import ocr
@@ -21,11 +22,23 @@ import seers
 import wires
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BENCHMARKS = ("proxy", "pixels", "wires", "retention", "seers", "legibility", "ocr", "charts", "questions", "loop")
+BENCHMARKS = (
+    "proxy",
+    "pixels",
+    "wires",
+    "retention",
+    "seers",
+    "legibility",
+    "ocr",
+    "charts",
+    "questions",
+    "everyday",
+    "loop",
+)
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, loop)
+    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -54,6 +67,8 @@ def one(name: str, args: argparse.Namespace) -> None:
             charts.run(1 if args.quick else 5, file)
         case "questions":
             questions.run(file)
+        case "everyday":
+            everyday.run(file)
         case "pixels":
             pixels.run(args.rounds, file)
         case "wires":

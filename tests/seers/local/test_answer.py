@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
+from sightline.seers.local.amounts import amounts, whole
+from sightline.seers.local.amounts import number as amount
 from sightline.seers.local.answer import NO, answer
-from sightline.seers.local.figures import amount, amounts, number
+from sightline.seers.local.figures import number
 from sightline.seers.local.finding import words
 from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
@@ -94,7 +96,6 @@ def test_what_was_read_answers(screen: str, question: str, wanted: str, place: t
         ("dialog", "Is the Cancel button broken?"),
         ("dialog", "Which button should I press?"),
         ("dialog", "What does Try again do?"),
-        ("dialog", "How much space is free?"),
         ("dialog", "What is the title of the song?"),
         ("dialog", "How many disabled buttons are there?"),
         ("form", "What is the phone number?"),
@@ -196,7 +197,9 @@ def test_nothing_is_quoted_that_was_neither_read_nor_asked(seen: Seen, question:
 @pytest.mark.parametrize(
     ("text", "value"),
     [("$1,234.50", 1234.5), ("12 %", 12.0), ("-3", -3.0), ("1.234,5 €", 1234.5), ("3,5", 3.5), ("£69.60", 69.6),
-     ("12 GB", 12.0), ("v1.2.3", None), ("", None), ("Paid", None), ("11 March 2026", None)],
+     ("12 GB", 12.0), ("1.200.000", 1.2e6), ("1.2M", 1.2e6), ("$3k", 3000.0), ("64 B", 64.0), ("12,34,567", 1234567.0),
+     ("(5)", -5.0), ("1 234,5", 1234.5), ("1e999", None),
+     ("v1.2.3", None), ("", None), ("Paid", None), ("11 March 2026", None)],
 )  # fmt: skip
 def test_an_amount_is_read_and_nothing_else_is_taken_for_one(text: str, value: float | None) -> None:
     assert amount(text) == value
@@ -244,7 +247,17 @@ def test_a_word_that_makes_another_question_of_it_leads_to_a_no(screen: str, que
 def test_marks_of_thousands_are_told_by_their_column() -> None:
     assert amounts(["1.250", "980", "12.400", "75"]) == [1250, 980, 12400, 75]
     assert amounts(["1.250", "0.98", "12.4"]) == [1.25, 0.98, 12.4]
-    assert amounts(["1.250 kg", "", "Bolt"]) == [1250, None, None]
+    assert amounts(["1.250 kg", "", "Bolt", "80 kg"]) == [1250, None, None, 80]
+    assert amounts(["1.250", "2.400"]) == [1.25, 2.4]
+    assert amounts(["900 B", "2 KB"]) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.200", 1200), ("1.200.000", 1_200_000), ("1,200", 1200), ("12", 12), ("1.5", None), ("0.125", None)],
+)
+def test_a_whole_number_keeps_its_marks_of_thousands_to_itself(text: str, value: int | None) -> None:
+    assert whole(text) == value
 
 
 @pytest.mark.parametrize(
@@ -253,6 +266,8 @@ def test_marks_of_thousands_are_told_by_their_column() -> None:
         ("Is Manual selected?", "No: it is not chosen"),
         ("Is the Automatic radio button chosen?", "Yes: it is chosen"),
         ("How many radio buttons are there?", "2"),
+        ("Which radio buttons are there?", '"Automatic", "Manual"'),
+        ("Which option is selected?", '"Automatic"'),
         ("How many check boxes are there?", "0"),
         ("What is the value of Manual?", "not chosen (Manual)"),
         ("Where is the radio button Manual?", "20,50,16,16"),

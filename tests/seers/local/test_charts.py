@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.seers.local.axes import number
+from sightline.seers.local.amounts import number
 from sightline.seers.local.charts import charts
 from sightline.seers.local.seen import Chart
 from tests.seers.local.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
@@ -183,3 +183,89 @@ def test_any_text_is_a_finite_number_or_none(text: str) -> None:
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 2)))
 def test_a_number_is_read_as_it_was_written(value: float) -> None:
     assert number(f"{value:,.2f}") == pytest.approx(value)
+
+
+def test_a_line_along_the_foot_of_a_plot_is_no_bar() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    sketch.box((80, 417, 600, 420), "#c6c6c6")
+    for place, name in enumerate(("Alpha", "Beta", "Gamma", "Delta")):
+        sketch.write(120 + place * 140, 440, name, 12, anchor="mm")
+    assert charts(sketch.pixels, sketch.lines) == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "greatest"),
+    [
+        (("0", "200.000", "400.000", "600.000", "800.000", "1.000.000"), 1_000_000),
+        (("0", "200.000", "400.000", "600.000", "800.000"), 800_000),
+        (("0.000", "0.250", "0.500", "0.750", "1.000"), 1),
+        (("0.000", "1.250", "2.500", "3.750", "5.000"), 5),
+    ],
+)
+def test_points_in_the_labels_of_an_axis_are_read_together(labels: tuple[str, ...], greatest: float) -> None:
+    sketch = Sketch()
+    for place, label in enumerate(labels):
+        y = 420 - 350 * place / (len(labels) - 1)
+        sketch.box((92, y, 600, y + 1), "#c0c0c0")
+        sketch.write(84, y + 0.5, label, 12, anchor="rm")
+    for place, (name, share) in enumerate({"North": 0.5, "South": 1.0, "East": 0.25}.items()):
+        sketch.box((130 + place * 150, 420 - 350 * share, 190 + place * 150, 420), BLUE)
+        sketch.write(160 + place * 150, 440, name, 12, anchor="mm")
+    told = {(mark.category): mark.value for mark in only(sketch).marks}
+    assert told == pytest.approx({"North": greatest / 2, "South": greatest, "East": greatest / 4}, rel=0.02)
+
+
+def test_a_piece_that_lies_beside_the_labels_is_no_ground() -> None:
+    sketch = Sketch()
+    for place in range(6):
+        sketch.box((80 + place * 100, 60, 81 + place * 100, 425), "#c0c0c0")
+        sketch.write(80 + place * 100, 440, f"{place * 20}", 12, anchor="mm")
+    for place, (name, first, second) in enumerate((("Q1", 20, 60), ("Q2", 50, 30), ("Q3", 15, 80))):
+        top = 92 + place * 120
+        sketch.box((80, top, 80 + 5 * first, top + 90), BLUE)
+        sketch.box((80 + 5 * first, top, 80 + 5 * (first + second), top + 90), ORANGE)
+        sketch.write(70, top + 45, name, 12, anchor="rm")
+    told = sorted(mark.value for mark in only(sketch).marks)
+    assert told == pytest.approx([15, 20, 30, 50, 60, 80], abs=1)
+
+
+def test_an_edge_within_a_stack_leaves_every_piece_its_own_value() -> None:
+    sketch = Sketch()
+    ruled(sketch, 70)
+    for place, name in enumerate(("Q1", "Q2", "Q3")):
+        x = 120 + place * 160
+        sketch.box((x, 280, x + 60, 420), BLUE)
+        sketch.box((x, 277, x + 60, 280), "#303030")
+        sketch.box((x, 140, x + 60, 277), ORANGE)
+        sketch.box((x, 137, x + 60, 140), "#ff9f3e")
+        sketch.write(x + 30, 440, name, 12, anchor="mm")
+    assert [mark.value for mark in only(sketch).marks] == pytest.approx([40, 40] * 3, abs=1.5)
+
+
+def test_bars_of_a_few_pixels_with_soft_edges_are_read() -> None:
+    sketch = Sketch()
+    for place in range(6):
+        sketch.box((100 + place * 100, 410, 101 + place * 100, 416), "#606060")
+        sketch.write(100 + place * 100, 436, f"{place * 20}", 12, anchor="mm")
+    told = {("North", 80), ("South", 30), ("East", 55)}
+    for place, (name, value) in enumerate(sorted(told)):
+        y, tip = 120 + place * 90, 100 + 5 * value
+        for row, colour in enumerate(("#2b7eb8", "#1f77b4", "#3685bb")):
+            sketch.box((100, y + row, tip, y + row + 1), colour)
+        sketch.write(90, y + 1, name, 12, anchor="rm")
+    assert {(mark.category, round(mark.value)) for mark in only(sketch).marks} == told
+
+
+def test_a_minus_that_the_reader_lost_is_found_before_its_label() -> None:
+    sketch = Sketch()
+    for label, y in (("1.5k", 100), ("0.5k", 200), ("0.5k", 300)):
+        sketch.box((90, y, 98, y + 1), "#202020")
+        sketch.write(84, y + 0.5, label, 13, anchor="rm")
+    minus = sketch.lines[-1].box
+    sketch.box((minus.x - 8, 300, minus.x - 3, 301), "#202020")
+    for place, (name, value) in enumerate((("North", 1000), ("South", -400), ("East", 600))):
+        x, tip = 140 + place * 150, 250 - value / 10
+        sketch.box((x, min(tip, 250), x + 60, max(tip, 250)), BLUE)
+        sketch.write(x + 30, 440, name, 13, anchor="mm")
+    assert [mark.value for mark in only(sketch).marks] == pytest.approx([1000, -400, 600], abs=15)

@@ -40,3 +40,40 @@ def test_a_swatch_that_was_read_as_a_letter_is_left_out_of_the_name_and_of_its_b
 def test_a_mark_of_the_axis_that_was_read_as_a_dash_is_left_out() -> None:
     (only,) = labels(Sketch().pixels, [Line("Vienna-", Box(10, 10, 50, 12))])
     assert only.text == "Vienna"
+
+
+def test_a_mark_of_the_axis_behind_a_number_is_no_part_of_it() -> None:
+    sketch = Sketch()
+    sketch.write(40, 100, "200k", 14)
+    number = sketch.lines[0].box
+    sketch.box((number.right + 4, 100, number.right + 12, 101), "#202020")
+    for text in ("200k", "200k -", "200k-"):
+        (only,) = labels(sketch.pixels, [Line(text, Box(number.x, number.y, number.width + 12, number.height))])
+        assert only.number == 200_000
+        assert abs(only.box.right - number.right) <= 2
+
+
+def test_numbers_that_were_read_without_the_blanks_between_them_are_labels_each() -> None:
+    sketch = Sketch()
+    for place in range(3):
+        sketch.write(60 + place * 56, 100, f"{place + 1}0000%", 14)
+    first, last = sketch.lines[0].box, sketch.lines[-1].box
+    line = Line("10000%20000%30000%", Box(first.x, first.y, last.right - first.x, last.height))
+    found = labels(sketch.pixels, [line])
+    assert [text.number for text in found] == [10_000, 20_000, 30_000]
+    middles = [
+        (text.middle[0], true.box.x + true.box.width / 2) for text, true in zip(found, sketch.lines, strict=True)
+    ]
+    assert all(abs(one - other) <= 3 for one, other in middles)
+
+
+def test_names_that_were_read_as_one_line_are_labels_each_and_words_of_one_name_stay_together() -> None:
+    sketch = Sketch()
+    sketch.write(40, 100, "New York", 14)
+    sketch.write(140, 100, "Oslo", 14)
+    first, last = sketch.lines[0].box, sketch.lines[-1].box
+    found = labels(
+        sketch.pixels, [Line("New York Oslo", Box(first.x, first.y, last.right - first.x, first.height + 2))]
+    )
+    assert [text.text for text in found] == ["New York", "Oslo"]
+    assert all(abs(text.box.x - true.box.x) <= 2 for text, true in zip(found, sketch.lines, strict=True))

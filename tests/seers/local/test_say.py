@@ -18,7 +18,7 @@ from sightline.seers.local.compare import compare, difference, regions
 from sightline.seers.local.fill import fill
 from sightline.seers.local.reply import Page, reply
 from sightline.seers.local.say import NOTE, describe
-from sightline.seers.local.seen import Code, Part, Seen
+from sightline.seers.local.seen import Code, Part, Seen, Table
 from sightline.seers.local.subjects import Said
 from tests.requirements import requirement
 from tests.seers.local import screens
@@ -146,10 +146,15 @@ def _page(seen: Seen) -> Page:
 
 
 def test_a_joint_look_compares_or_answers_for_each() -> None:
-    one, other = _page(screens.dialog()), _page(screens.form())
+    one, other = _page(screens.dialog()), Page(screens.form(), np.zeros((9, 8, 3), np.uint8))
     changed = reply("What has changed?", None, [one, other])
     assert isinstance(changed, Said)
-    assert changed.text.startswith("From Image 1 to Image 2: 0 of 7 lines")
+    assert changed.text == (
+        "Image 1 and Image 2 are different screens: of their 7 and 15 lines of text none is in both.\n"
+        'Image 1 is titled "Backup Manager". Image 2 has the heading "Create your account".\n'
+        f"The sizes differ: 1040x600 and 1280x900.\n\n{NOTE}"
+    )
+    assert changed.spots == ()
     both = reply("", None, [one, other])
     assert isinstance(both, Said)
     assert both.text.startswith("Image 1: Backup Manager\n")
@@ -196,7 +201,7 @@ SCHEMA: Json = {
 
 @requirement("seer.local.fill")
 def test_a_schema_is_filled_with_what_is_there_and_null_for_the_rest_and_that_is_said() -> None:
-    said = fill(SCHEMA, screens.form(), NOTE)
+    said = fill(SCHEMA, [screens.form()], NOTE)
     found = object_in(said.text)
     assert found == {
         "full_name": "Marguerite O'Connell",
@@ -218,13 +223,13 @@ def test_a_schema_is_filled_with_what_is_there_and_null_for_the_rest_and_that_is
 @requirement("seer.local.fill")
 def test_rows_of_a_table_and_values_of_a_chart_fill_lists() -> None:
     row: Json = {"type": "object", "properties": {"item": {"type": "string"}, "price": {"type": "number"}, "sku": {}}}
-    said = fill({"type": "object", "properties": {"rows": {"type": "array", "items": row}}}, screens.table(), NOTE)
+    said = fill({"type": "object", "properties": {"rows": {"type": "array", "items": row}}}, [screens.table()], NOTE)
     found = object_in(said.text)
     assert found is not None
     assert found["rows"][0] == {"item": "Floor lamp", "price": 134.16, "sku": None}  # type: ignore[index]
     assert "sku of each row" in said.text
     mark: Json = {"properties": {"category": {}, "series": {}, "value": {"type": "number"}}}
-    said = fill({"properties": {"bars": {"type": "array", "items": mark}}}, screens.chart(), NOTE)
+    said = fill({"properties": {"bars": {"type": "array", "items": mark}}}, [screens.chart()], NOTE)
     bars = json.loads(said.text.partition("\n")[0])["bars"]
     assert bars[0] == {"category": "Q1", "series": "Europe", "value": 31.0}
     assert len(bars) == 4
@@ -237,5 +242,56 @@ def test_rows_of_a_table_and_values_of_a_chart_fill_lists() -> None:
      {"type": "object"}, {"properties": {"": {"enum": "x"}}}, {"properties": {"rows": {"items": {"properties": {}}}}}],
 )  # fmt: skip
 def test_a_schema_of_any_shape_gets_json(schema: Json) -> None:
-    first = fill(schema, screens.table(), NOTE).text.partition("\n")[0]
+    first = fill(schema, [screens.table()], NOTE).text.partition("\n")[0]
     json.loads(first)
+
+
+@requirement("seer.local.fill")
+def test_a_schema_is_filled_from_all_images_and_where_they_differ_it_is_said() -> None:
+    schema: Json = {
+        "properties": {
+            "vat_number": {"type": "string"},
+            "last_successful_backup": {"type": "string"},
+            "title": {"type": "string"},
+            "buttons": {"type": "array", "items": {"type": "string"}},
+            "phone": {"type": "string"},
+        }
+    }
+    said = reply("", schema, [_page(screens.dialog()), _page(screens.form())])
+    assert isinstance(said, Said)
+    assert object_in(said.text) == {
+        "vat_number": "GB 294 8371 06",
+        "last_successful_backup": "11 March 2026, 22:40",
+        "title": "Backup Manager",
+        "buttons": ["Try again", "Cancel", "Create account"],
+        "phone": None,
+    }
+    assert "Not found in the images, and null: phone." in said.text
+    assert "The images differ, and the first is given: title." in said.text
+    assert {(spot.label.partition(":")[0], spot.image) for spot in said.spots} == {
+        ("vat number", 1), ("last successful backup", 0),
+    }  # fmt: skip
+
+
+@requirement("seer.local.fill")
+def test_rows_of_several_images_follow_each_other_and_columns_are_judged_together() -> None:
+    row: Json = {"type": "object", "properties": {"item": {"type": "string"}, "price": {"type": "integer"}}}
+    schema: Json = {"properties": {"rows": {"type": "array", "items": row}}}
+    cells = (("Item", "Price"), ("Desk", "1.250"), ("Lamp", "80"))
+    lines = tuple(
+        screens.line(text, 40 + 200 * x, 80 + 40 * y) for y, r in enumerate(cells) for x, text in enumerate(r)
+    )
+    table = Table(Box(30, 74, 400, 120), tuple(tuple((y * 2 + x,) for x in range(2)) for y in range(3)))
+    page = _page(Seen(Size(500, 300), lines, "", tables=(table,)))
+    found = object_in(reply("", schema, [page, page]).text)  # type: ignore[union-attr]
+    desk, lamp = {"item": "Desk", "price": 1250}, {"item": "Lamp", "price": 80}
+    assert found == {"rows": [desk, lamp, desk, lamp]}
+
+
+def test_a_screen_that_changed_in_much_is_still_the_same_screen() -> None:
+    before = screens.dialog()
+    after = replace(before, lines=tuple(replace(line, text=f"{line.text} 2") for line in before.lines))
+    said = compare(before, after, [Box(254, 160, 84, 12)])
+    assert said.text.startswith("From Image 1 to Image 2: 0 of 7 lines of text are the same")
+    assert "Changed: " in said.text
+    assert compare(before, screens.form(), None).text.count("\n") == 2

@@ -7,26 +7,30 @@ from collections.abc import Callable, Sequence
 
 from sightline.model.asking import Spot
 from sightline.model.refusal import Refusal
+from sightline.seers.local.cells import row_of, tabled
+from sightline.seers.local.checks import checks
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.figures import charted, tabled
+from sightline.seers.local.figures import charted
 from sightline.seers.local.finding import (
     Value,
     key,
+    unread_in,
     value_of,
     words,
 )
 from sightline.seers.local.hues import coloured
+from sightline.seers.local.listing import exists, listed, outstanding
 from sightline.seers.local.places import coded, located, sized, text_at, titled
+from sightline.seers.local.quoting import quoted
 from sightline.seers.local.seen import Colour, Line, Seen
 from sightline.seers.local.subjects import (
-    STOP,
     Asked,
     Said,
     bare,
     spots_of,
     subject,
 )
-from sightline.seers.local.tallies import counted, exists, is_checked, listed
+from sightline.seers.local.tallies import counted, kind_of_chart, unlooked
 
 HELP = (
     "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"
@@ -35,11 +39,16 @@ HELP = (
 NO = Refusal("unavailable", "only text and shapes were read here, and they do not answer this question", HELP)
 
 
+UNLOOKED = Refusal("unavailable", "parts, tables and charts are not looked for in a photograph", HELP)
+
+
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
     """The first way of reading the question that leads to something in the image."""
-    if _beyond.search(_quotes.sub(" ", question)):
+    if any(not _is_written(found, seen) for found in _beyond.finditer(_quotes.sub(" ", question))):
         return NO
     asked = Asked(question, seen, pixel)
+    if seen.photograph and unlooked(asked):
+        return UNLOOKED
     for way in _WAYS:
         if said := way(asked):
             return said
@@ -51,6 +60,15 @@ _beyond = re.compile(
     r"\b(?:not|without|except|neither|nor|difference|average|mean value|how (?:much|many) (?:more|less|fewer)|"
     r"(?:more|less|fewer|higher|lower|greater|larger|smaller|bigger|longer|shorter) than)\b|n't\b", re.IGNORECASE
 )  # fmt: skip
+
+
+def _is_written(found: re.Match[str], seen: Seen) -> bool:
+    """Whether such a word is one of a text that is asked about: "could not be" stands there too."""
+    before, after = words(found.string[: found.start()])[-1:], words(found.string[found.end() :])[:1]
+    phrase = f" {' '.join([*before, *words(found[0]), *after])} "
+    return bool(before and after) and any(phrase in f" {' '.join(words(line.text))} " for line in seen.lines)
+
+
 _quotes = re.compile(r"\"[^\"]*\"|“[^”]*”|'[^']{2,}'(?!\w)")
 
 _what = (
@@ -80,12 +98,24 @@ def _value(asked: Asked) -> Said | None:
 def _names(phrase: str, asked: Asked) -> Sequence[str]:
     """What a field may be called: as it is asked for, and without whose it is."""
     about = subject(phrase, asked.quoted)
-    plain = re.sub(r"^(?:value|content|contents|text) (?:of|in|for) ", "", about.name)
-    owned = re.sub(r"^(?:[^\W\d_]+ )?[^\W\d_]+'s? ", "", plain)
-    shortened = re.sub(
-        r" (?:is|are|was|were)(?: \w+)?$| (?:of|for) the (?:user|customer|person|account|client)$", "", owned
-    )
-    return [name for name in dict.fromkeys((plain, bare(owned), bare(shortened))) if key(name)]
+    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", about.name)
+    owner = _owner.match(plain)
+    named = [plain, f"{owner['who']} {plain[owner.end() :]}"] if owner else [plain]
+    if owner and owner["who"] in _ANYBODY:
+        named.append(plain[owner.end() :])
+    elif owner:  # what another has is not theirs
+        return named
+    shortened = _shown.sub("", named[-1])
+    return [name for name in dict.fromkeys((*named, bare(named[-1]), bare(shortened))) if key(name)]
+
+
+_owner = re.compile(r"(?P<who>(?:[^\W\d_]+ ){0,3}[^\W\d_]+)(?:'s|(?<=s)') ")
+_ANYBODY = frozenset("user customer person account client applicant member form".split())
+_shown = re.compile(
+    r" (?:is|are|was|were)(?: (?:shown|listed|given|displayed|entered|written|there|here|it|this|mentioned))?$"
+    r"|(?: (?:is|are|was|were))? (?:set|selected|chosen|picked|made)(?: to)?$| whom$"
+    r"| (?:of|for) the (?:user|customer|person|account|client)$"
+)
 
 
 def _told(value: Value | None, asked: Asked) -> Said | None:
@@ -97,33 +127,14 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
         done = "checked" if kind == "check" else "chosen"
         state = {None: f"not known to be {done}", True: done, False: f"not {done}"}[value.part.checked]
         return Said(f"{state} ({value.label.text})", (Spot(value.label.text, value.part.box),))
+    if not value.text and unread_in(asked.seen, value.box):
+        return Said(
+            f'What stands in the field "{value.label.text}" could not be read.', (Spot(value.label.text, value.box),)
+        )
     if not value.text:
         return Said(f'The field "{value.label.text}" is empty.', (Spot(value.label.text, value.box),))
     of = f' ({kind if kind == "field" else "stands for"} "{label}")' if label else f' (in "{value.label.text}")'
     return Said(f'"{value.text}"{of}', (Spot(value.text, value.box),))
-
-
-def _quoted(asked: Asked) -> Said | None:
-    """The one line that has every word of the question which matters: what it says is said, and no more."""
-    if re.match(r"(?:why|should|would|could|can|will|do|does|did|is|are|was|were|has|have)\b", asked.low):
-        return None
-    wanted = [word for word in words(asked.low) if word not in STOP]
-    if len(wanted) < 2:
-        return None
-    lines = [
-        line
-        for line in asked.seen.lines
-        if all(_has(line.text, word) for word in wanted)
-        and asked.wants(line.text)
-        and set(words(line.text)) - set(words(asked.low))  # else it would only repeat the question
-    ]
-    return (
-        Said("\n".join(f'It says: "{line.text}"' for line in lines), spots_of(lines)) if 0 < len(lines) <= 3 else None
-    )
-
-
-def _has(text: str, word: str) -> bool:
-    return word in words(text) or (len(word) > 4 and key(word) in key(text))
 
 
 _trouble = re.compile(
@@ -155,19 +166,22 @@ def _red(line: Line) -> bool:
 
 
 _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
+    checks,
     counted,
     coded,
+    outstanding,
+    listed,
     coloured,
     sized,
+    kind_of_chart,
     titled,
     located,
     charted,
     tabled,
-    listed,
-    is_checked,
     exists,
     text_at,
     _value,
     _error,
-    _quoted,
+    quoted,
+    row_of,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,27 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
+from sightline.seers.local.amounts import measured, pointed
 from sightline.seers.local.boxes import flipped, union
 from sightline.seers.local.regions import Pixels, Region
 
 TICKS, MOST = 3, 40  # labels make an axis
 AXES = 16  # and no more: that many columns of numbers are a table
 OFF = 3.0  # pixels that a label may stand off its place
-
-_NUMBER = re.compile(
-    r"(?P<open>\()?(?P<sign>[+\-−–])?\s?(?P<money>US\$|R\$|[$€£¥₹])?\s?(?P<minus>[\-−–])?"
-    r"(?P<digits>\d[\d., '\u202f]*|\.\d+)(?P<power>[eE][+\-]?\d+)?\s?"
-    r"(?P<tail>[%‰$€£¥₹]|°[CF]?|[A-Za-zµ]{1,4}(?:/[A-Za-z]{1,3})?)?\)?"
-)
-_ROUND = re.compile(r"^[oO](?=[kKM%]?$)")  # a nought that was taken for a letter
-_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "T": 1e12, "tn": 1e12}
-# How thousands and the decimals are parted; the first form that fits is meant.
-_FORMS: tuple[tuple[str, str, str], ...] = (
-    (r"\d{1,3}(?:[,' \u202f]\d{3})+(?:\.\d+)?", r"[,' \u202f]", "."),
-    (r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+", r"\.", ","),
-    (r"\d+,\d+", "", ","),
-    (r"\d+(?:\.\d+)?|\.\d+", "", "."),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +27,7 @@ class Text:
     text: str
     box: Box
     number: float | None
+    dashed: bool = False  # a dash stands before it, which may be a minus
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -94,36 +80,9 @@ class Picture:
     turned: bool
 
 
-def number(text: str) -> float | None:
-    """The number that a label is, with its sign, marks of thousands and scale; None when it is something else."""
-    read = _measured(text)
-    return None if read is None else read[0]
-
-
-def _measured(text: str) -> tuple[float, str] | None:
-    """The number, and its unit."""
-    match = _NUMBER.fullmatch(_ROUND.sub("0", text.strip()))
-    plain = None if match is None else _plain(match["digits"].strip(), match["power"] or "")
-    if match is None or plain is None:
-        return None
-    tail = match["tail"] or ""
-    negative = match["open"] or match["sign"] not in (None, "+") or match["minus"]
-    value = plain * _SCALES.get(tail, 1.0)
-    return -value if negative else value, match["money"] or ("" if tail in _SCALES else tail)
-
-
-def _plain(digits: str, power: str) -> float | None:
-    for form, thousands, decimal in _FORMS:
-        if re.fullmatch(form, digits):
-            bare = re.sub(thousands, "", digits) if thousands else digits
-            value = float(bare.replace(decimal, ".") + power)
-            return value if math.isfinite(value) else None
-    return None
-
-
 def axes(picture: Picture) -> list[Axis]:
     """Columns of labels whose numbers grow evenly; a label belongs to one."""
-    left = [text for text in picture.texts if text.number is not None]
+    left = _together([text for text in picture.texts if text.number is not None], picture.em)
     found: list[Axis] = []
     for edge in (_right, _left, _middle):
         for group in _level(left, edge, picture.em):
@@ -132,10 +91,20 @@ def axes(picture: Picture) -> list[Axis]:
                 found.append(axis)
                 if len(found) > AXES:
                     return []
-                taken = set(axis.labels)
-                group = [text for text in group if text not in taken]
-                left = [text for text in left if text not in taken]
+                taken = {(text.place, text.box) for text in axis.labels}
+                group = [text for text in group if (text.place, text.box) not in taken]
+                left = [text for text in left if (text.place, text.box) not in taken]
     return [_snapped(picture, axis) for axis in found]
+
+
+def _together(texts: list[Text], em: float) -> list[Text]:
+    """Points in the labels of a column are decimals in all of them, or part thousands in all."""
+    for edge in (_right, _left, _middle):
+        for group in _level(texts, edge, em):
+            if pointed([text.text for text in group]):
+                read = {text: measured(text.text, pointed=True) for text in group}
+                texts = [replace(text, number=value[0]) if (value := read.get(text)) else text for text in texts]
+    return texts
 
 
 def _right(text: Text) -> float:
@@ -164,7 +133,9 @@ def _level(texts: Iterable[Text], edge: Callable[[Text], float], em: float) -> l
 def _axis(group: Sequence[Text]) -> Axis | None:
     """The line on which the most labels lie, found by trying those that stand close to each other."""
     best: Axis | None = None
-    points = [(text.middle[1], text.number, text) for text in group if text.number is not None][:MOST]
+    lost = [replace(text, number=-text.number) for text in group if text.dashed and text.number is not None]
+    signed = sorted([*group, *lost], key=lambda text: text.middle[1])
+    points = [(text.middle[1], text.number, text) for text in signed if text.number is not None][:MOST]
     for log in (False, True):
         usable = [(y, math.log10(v) if log else v, text) for y, v, text in points if not log or v > 0]
         for (y1, v1, _), (y2, v2, _) in (pair for n in (1, 2, 3) for pair in zip(usable, usable[n:], strict=False)):
@@ -181,7 +152,7 @@ def _axis(group: Sequence[Text]) -> Axis | None:
         return None
     low, high = best.span
     between = [y for y, _, _ in points if low <= y <= high]
-    units = {read[1] for text in best.labels if (read := _measured(text.text)) and read[1]}
+    units = {read[1] for text in best.labels if (read := measured(text.text)) and read[1]}
     return (
         replace(best, unit=units.pop() if len(units) == 1 else "") if len(best.labels) >= 0.6 * len(between) else None
     )

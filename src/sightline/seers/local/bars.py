@@ -18,6 +18,7 @@ from sightline.seers.local.seen import Chart, Colour, Mark
 
 NEAR = 4.0  # pixels: edges that meet, with a border or an axis between them; more where letters are large
 THIN = 3  # pixels, the least width of a bar
+SAME_BAR = 30  # what a strip of a bar may differ by from the rest, where an edge or a line is mixed into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ def read_bars(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | No
     bars = _bars(picture, axis, _plot(axis, room))
     boxes = [bar.box for bar in bars]
     if all(max(bar.box.width, bar.box.height) <= 1.5 * picture.em for bar in bars):  # none, or marks of a line
+        return None
+    if all(bar.box.height <= NEAR for bar in bars):  # lines along the foot
         return None
     names, legend = _legend(picture, bars)
     labels = labels_of(picture, axis, boxes, legend)
@@ -61,7 +64,7 @@ def _bars(picture: Picture, axis: Axis, plot: Box) -> list[_Bar]:
     labels = axis.box
     candidates = [
         region
-        for region in picture.regions
+        for region in _thickened(picture.regions, picture.em)
         if inside(region.box, plot, slack=0)
         and region.filled >= 0.72
         and min(region.sides, region.ends) >= 0.6
@@ -81,6 +84,34 @@ def _bars(picture: Picture, axis: Axis, plot: Box) -> list[_Bar]:
     return []
 
 
+def _thickened(regions: Sequence[Region], em: float) -> list[Region]:
+    """Strips of one thin bar put together: its edges are softer than what lies between them."""
+    strips = sorted(
+        (region for region in regions if region.box.width <= THIN and region.box.height > 2 * em),
+        key=lambda region: region.box.x,
+    )
+    joined: list[list[Region]] = []
+    for strip in strips:
+        beside = next((each for each in joined if _continues(each[-1], strip)), None)
+        if beside is None:
+            joined.append([strip])
+        else:
+            beside.append(strip)
+    thick = [each for each in joined if len(each) > 1]
+    used = {id(region) for each in thick for region in each}
+    whole = [
+        replace(max(each, key=lambda region: (region.area, -each.index(region))), area=sum(one.area for one in each),
+                box=union(region.box for region in each))
+        for each in thick
+    ]  # fmt: skip
+    return [*(region for region in regions if id(region) not in used), *whole]
+
+
+def _continues(one: Region, other: Region) -> bool:
+    level = abs(one.box.y - other.box.y) <= 2 and abs(one.box.bottom - other.box.bottom) <= 2
+    return level and other.box.x == one.box.right and distance(one.colour, other.colour) <= SAME_BAR
+
+
 def _swatch(picture: Picture, region: Region, text: Text) -> bool:
     """A small square right before a name belongs to the legend."""
     box, word = (flipped(region.box), flipped(text.box)) if picture.turned else (region.box, text.box)
@@ -98,9 +129,21 @@ def _grounds(picture: Picture, axis: Axis) -> set[Colour]:
             strip = cut(picture.pixels, Box(max(0, start), box.y, 4, box.height)).reshape(-1, 3)
             if start < 0 or not len(strip) or (colour := commonest(strip)) in found:
                 continue
-            if _share(strip, colour) >= 0.6 and _share(tips, colour) >= _share(feet, colour) - 0.02:
+            if _share(strip, colour) < 0.6 or not _crosses(picture, axis, colour):
+                continue
+            if _share(tips, colour) >= _share(feet, colour) - 0.02:
                 found.add(colour)
     return found
+
+
+def _crosses(picture: Picture, axis: Axis, colour: Colour) -> bool:
+    """Whether a colour goes all along the axis somewhere: the ground does between bars, and a piece of one does not."""
+    low, high = axis.span
+    zero = axis.at(0.0)
+    if zero is not None and low - 1.3 * axis.pitch <= zero <= high + 1.3 * axis.pitch:
+        low, high = min(low, zero), max(high, zero)
+    rows = picture.pixels[max(0, int(low)) : int(high) + 1 : 2, ::2]
+    return bool(((apart(rows.reshape(-1, 3), colour) <= 4).reshape(rows.shape[:2]).mean(axis=0) >= 0.85).any())
 
 
 def _bands(picture: Picture, axis: Axis) -> tuple[Pixels, Pixels]:
@@ -142,10 +185,11 @@ def _mended(candidates: Iterable[Region]) -> list[Region]:
 def _one(above: Region, below: Region) -> bool:
     """Whether two pieces are of one bar: the same colour and width, or one of them just its edge."""
     one, other = above.box, below.box
-    thin = min(one.height, other.height) <= 2
+    low = min(one.height, other.height)
     level = abs(one.x - other.x) <= 1 and abs(one.right - other.right) <= 1
     within = abs(one.x - other.x) <= 3 and abs(one.right - other.right) <= 3
-    return (level and distance(above.colour, below.colour) <= 8) or (thin and within)
+    same = distance(above.colour, below.colour) <= (SAME_BAR if low <= THIN + 2 else 8)  # a line mixes its colour
+    return (level and same) or (low <= 2 and within)
 
 
 def _widened(pixels: Pixels, pieces: Sequence[Region]) -> list[Region]:
@@ -242,7 +286,7 @@ def _value(picture: Picture, axis: Axis, bar: _Bar, bars: Sequence[_Bar], labels
     """What the bar says; a number that is printed on it, and agrees, is more exact."""
     tip = _exact_tip(picture.pixels, bar)
     bottom = axis.at(0.0)
-    first = bottom is None or abs(bar.base - bottom) < 1 or not any(other.tip == bar.base for other in bars)
+    first = bottom is None or abs(bar.base - bottom) < 1 or not any(_carries(other, bar) for other in bars)
     value = axis.value(tip) if first else axis.value(tip) - axis.value(bar.base)
     step = abs(axis.value(axis.span[0]) - axis.value(axis.span[1]))
     others = {text.place for text in [*axis.labels, *labels]}
@@ -255,6 +299,11 @@ def _value(picture: Picture, axis: Axis, bar: _Bar, bars: Sequence[_Bar], labels
     if exact:
         return min(exact, key=lambda each: abs(each - value))
     return rounded(value, step)
+
+
+def _carries(below: _Bar, bar: _Bar) -> bool:
+    """Whether a piece stands on another one; an edge may be drawn between them."""
+    return below is not bar and abs(below.tip - bar.base) <= NEAR and abs(below.box.x - bar.box.x) <= 2
 
 
 def _exact_tip(pixels: Pixels, bar: _Bar) -> float:

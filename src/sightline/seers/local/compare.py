@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.finding import around, key
+from sightline.seers.local.finding import around, key, titles
 from sightline.seers.local.seen import Line, Seen
 from sightline.seers.local.subjects import Said
 
@@ -21,6 +22,7 @@ _MOST = 60  # changes of one kind that are told
 _BLOCK = 16  # pixels on each side of what is compared as one,
 _VISIBLE = 24  # and how much of a channel must differ somewhere in it
 _REGIONS = 12
+_FEW, _HARDLY, _MUCH = 3, 0.1, 0.3  # lines, and shares of them and of the picture: less is another screen
 _compares = re.compile(
     r"\b(?:compar\w*|differ\w*|chang\w*|same|identical|alike|between|new|appear\w*|disappear\w*|vanish\w*|mov(?:ed|e)|"
     r"before|after|added|removed|missing|now|versus|vs)\b",
@@ -82,6 +84,8 @@ def compare(before: Seen, after: Seen, regions: Sequence[Box] | None, first: int
     """Two images in words; `regions` of the second are where pixels differ, None where that cannot be compared."""
     found = difference(before, after)
     one, other = f"Image {first + 1}", f"Image {first + 2}"
+    if _unrelated(found, before, after, regions):
+        return Said("\n".join(_apart(found, before, after, (one, other))))
     said = list(_told(found, before, after, regions, (one, other)))
     spots = [
         *(Spot(f"appeared: {line.text}", line.box, first + 1) for line in found.appeared),
@@ -91,6 +95,33 @@ def compare(before: Seen, after: Seen, regions: Sequence[Box] | None, first: int
         *(Spot("changed region", box, first + 1) for box in regions or ()),
     ]
     return Said("\n".join(said), tuple(spots))
+
+
+def _unrelated(found: Difference, before: Seen, after: Seen, regions: Sequence[Box] | None) -> bool:
+    """Whether hardly a line of the one is in the other, and hardly a part of the picture is the same."""
+    alike = sum(SequenceMatcher(None, old.text, new.text).ratio() > 0.5 for old, new in found.changed)
+    most = max(len(before.lines), len(after.lines))
+    share = 1.0 if regions is None else sum(box.size.pixels for box in regions) / max(1, after.size.pixels)
+    return most >= _FEW and found.same + len(found.moved) + alike <= _HARDLY * most and share >= _MUCH
+
+
+def _apart(found: Difference, before: Seen, after: Seen, names: tuple[str, str]) -> Iterator[str]:
+    one, other = names
+    shared = found.same + len(found.moved)
+    both = f"{shared} {'is' if shared == 1 else 'are'}" if shared else "none is"
+    lines = f"{len(before.lines)} and {len(after.lines)} lines of text"
+    yield f"{one} and {other} are different screens: of their {lines} {both} in both."
+    if heads := " ".join(filter(None, (_head(one, before), _head(other, after)))):
+        yield heads
+    if before.size != after.size:
+        yield f"The sizes differ: {before.size} and {after.size}."
+
+
+def _head(name: str, seen: Seen) -> str:
+    there = titles(seen)
+    if there.bar:
+        return f'{name} is titled "{there.bar.text}".'
+    return f'{name} has the heading "{there.heading.text}".' if there.heading else ""
 
 
 def _told(

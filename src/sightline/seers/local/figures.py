@@ -1,17 +1,16 @@
-"""Questions about charts and tables, answered from the values that were read."""
+"""Questions about charts, answered from the values that were read."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from sightline.model.asking import Spot
-from sightline.model.geometry import Box
-from sightline.seers.local.finding import around, cell_text, tables, words
-from sightline.seers.local.seen import Chart, Mark, Seen, Table
-from sightline.seers.local.subjects import Asked, Said
+from sightline.seers.local.colours import name as colour_name
+from sightline.seers.local.finding import words
+from sightline.seers.local.seen import Chart, Mark
+from sightline.seers.local.subjects import STOP, Asked, Said
 
 _most = re.compile(
     r"\b(?:highest|largest|greatest|biggest|most|maximum|max|tallest|top|best|longest|higher|larger|greater|bigger|more|taller)\b"
@@ -19,38 +18,83 @@ _most = re.compile(
 _least = re.compile(r"\b(?:lowest|smallest|least|minimum|min|fewest|shortest|worst|lower|smaller|less|fewer|shorter)\b")
 _sum = re.compile(r"\b(?:sum|total|altogether|combined|add up)\b")
 _about = re.compile(r"\b(?:charts?|bars?|graphs?|plots?|diagram|values?|data|series|points?|axis)\b")
-_TALK = frozenset(
+TALK = frozenset(
     """highest largest greatest biggest most maximum max tallest top best longest lowest smallest least minimum min
     fewest shortest worst sum total altogether combined add up chart charts bar bars graph graphs plot diagram data
     series point points axis category categories quarter year month column columns row rows cell table header
     number amount figure figures high low size all every list record entry line higher larger greater bigger more
-    taller lower smaller less fewer shorter""".split()
+    taller lower smaller less fewer shorter over across during make made sell sold earn earned get got reach
+    reached""".split()
 )
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def charted(asked: Asked) -> Said | None:
-    for chart in asked.seen.charts:
-        if chart.marks and (said := _of_chart(asked, chart)):
-            return said
-    return None
+    """What the charts say: where several have an answer, each by its title; that none has one comes last."""
+    found = [(chart, said) for chart in asked.seen.charts if chart.marks and (said := _of_chart(asked, chart))]
+    told = [(chart, said) for chart, said in found if said.spots] or found[:1]
+    if len(told) < 2:
+        return told[0][1] if told else None
+    titles = [f"{chart.title}: {said.text}" if chart.title else said.text for chart, said in told]
+    return Said("\n".join(titles), tuple(spot for _, said in told for spot in said.spots))
 
 
 def _of_chart(asked: Asked, chart: Chart) -> Said | None:
-    series = _mentioned(asked.low, [mark.series for mark in chart.marks])
-    categories = _mentioned(asked.low, [mark.category for mark in chart.marks])
-    extreme, total = _extreme(asked.low), bool(_sum.search(asked.low))
-    all_of_it = extreme or total or re.search(r"\b(?:list|values?|data)\b", asked.low)
-    if not (series or categories or (all_of_it and _about.search(asked.low))):
+    if re.search(r"\bax[ie]s\b|^how many (?:\w+ )?(?:bars|lines|points|series)\b", asked.low):
         return None
-    named = frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
-    if strange := asked.strangers(asked.low, _TALK | named):
-        return _no_such(chart, strange)
+    all_series, all_categories = ([getattr(mark, each) for mark in chart.marks] for each in ("series", "category"))
+    series = mentioned(asked.low, all_series) or _by_a_word(asked, all_series) or _by_colour(asked, chart)
+    categories = mentioned(asked.low, all_categories)
+    extreme, total = extreme_of(asked.low), bool(_sum.search(asked.low))
+    all_of_it = extreme or total or re.search(r"\b(?:list|values?|data)\b", asked.low)
+    spoken_of = _about.search(asked.low) or set(words(asked.low)) & (set(words(chart.title)) - STOP)
+    if not (series or categories or (all_of_it and spoken_of)):
+        return None
+    hues = frozenset(word for mark in chart.marks for word in colour_name(mark.colour).split())
+    named = hues | frozenset(word for text in (chart.title, chart.unit, *series, *categories) for word in words(text))
+    if strange := [word for word in asked.strangers(asked.low, TALK | named) if not _several(word, chart)]:
+        return _of_all(asked, chart, extreme, strange) or _no_such(chart, strange)
+    if extreme and total and len({mark.series for mark in chart.marks}) > 1:
+        return None  # of sums, which are not drawn
     marks = [
         mark for mark in chart.marks
         if (not series or mark.series in series) and (not categories or mark.category in categories)
     ]  # fmt: skip
     return _figures(chart, marks, extreme, total=total and not extreme)
+
+
+def _by_a_word(asked: Asked, names: Sequence[str]) -> list[str]:
+    """The one name that has a word of the question, which no other has."""
+    held: dict[str, set[str]] = {}
+    for name in filter(None, names):
+        for word in words(name):
+            held.setdefault(word, set()).add(name)
+    found = [held[word] for word in words(asked.low) if word in held and word not in STOP and word not in TALK]
+    one = set.union(*found) if found else set()
+    return [*one] if len(one) == 1 else []
+
+
+def _by_colour(asked: Asked, chart: Chart) -> list[str]:
+    """The series that are drawn in a colour that is asked for."""
+    said = set(words(asked.low))
+    return [*dict.fromkeys(mark.series for mark in chart.marks if said & set(colour_name(mark.colour).split()))]
+
+
+def _of_all(asked: Asked, chart: Chart, extreme: int, strange: Sequence[str]) -> Said | None:
+    """The bar with the most, by its name, where nothing but the word for what the bars are is not known."""
+    noun = re.match(r"(?:in )?(?:which|what) (\w+)\b", asked.low)
+    if not extreme or noun is None or strange != [noun[1]] or len({mark.series for mark in chart.marks}) > 1:
+        return None
+    most = max(extreme * mark.value for mark in chart.marks)
+    marks = [mark for mark in chart.marks if number(extreme * mark.value, chart) == number(most, chart)]
+    end = "highest" if extreme > 0 else "lowest"
+    said = " and ".join(f'"{mark_name(mark)}"' for mark in marks)
+    return Said(f"Of all in the chart, {said} is {end}: {number(extreme * most, chart)}", _spots(marks, chart))
+
+
+def _several(word: str, chart: Chart) -> bool:
+    """Whether a word is one of the chart's, of more than one."""
+    one = word.removesuffix("s")
+    return (one != word and any(one in words(text) for text in (chart.title, chart.unit))) or one in TALK
 
 
 def _no_such(chart: Chart, strange: Sequence[str]) -> Said:
@@ -62,15 +106,18 @@ def _no_such(chart: Chart, strange: Sequence[str]) -> Said:
 def _figures(chart: Chart, marks: Sequence[Mark], extreme: int, *, total: bool) -> Said | None:
     if not marks:
         return None
+    doubts = f" ({chart.doubts})" if chart.doubts and (extreme or total) else ""
     if extreme:
-        marks = [max(marks, key=lambda mark: extreme * mark.value)]
+        most = max(extreme * mark.value for mark in marks)
+        marks = [mark for mark in marks if number(mark.value, chart) == number(extreme * most, chart)]
     if total:
         return Said(
-            f"{number(sum(mark.value for mark in marks), chart)}{_unit(chart)}, the sum of {len(marks)} values",
+            f"{number(sum(mark.value for mark in marks), chart)}{_unit(chart)}, the sum of {len(marks)} values{doubts}",
             _spots(marks, chart),
         )
     if len(marks) == 1:
-        return Said(f"{number(marks[0].value, chart)}{_unit(chart)} ({mark_name(marks[0])})", _spots(marks, chart))
+        said = f"{number(marks[0].value, chart)}{_unit(chart)} ({mark_name(marks[0])}){doubts}"
+        return Said(said, _spots(marks, chart))
     listed = (f"{mark_name(mark)}: {number(mark.value, chart)}" for mark in marks)
     return Said("\n".join(listed), _spots(marks, chart))
 
@@ -95,11 +142,11 @@ def _unit(chart: Chart) -> str:
     return f" {chart.unit}" if chart.unit else ""
 
 
-def _extreme(low: str) -> int:
+def extreme_of(low: str) -> int:
     return 1 if _most.search(low) else -1 if _least.search(low) else 0
 
 
-def _mentioned(low: str, names: Iterable[str]) -> list[str]:
+def mentioned(low: str, names: Iterable[str]) -> list[str]:
     """The names that a question has in it, the longest of those that overlap."""
     asked = f" {' '.join(words(low.replace(chr(39) + 's', '')))} "
     there = [name for name in dict.fromkeys(names) if words(name) and f" {' '.join(words(name))} " in asked]
@@ -108,114 +155,3 @@ def _mentioned(low: str, names: Iterable[str]) -> list[str]:
 
 def _inside(name: str, other: str) -> bool:
     return f" {' '.join(words(name))} " in f" {' '.join(words(other))} " and len(words(other)) > len(words(name))
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """A table in words."""
-
-    cells: tuple[tuple[str, ...], ...]
-    boxes: tuple[tuple[Box | None, ...], ...]
-
-    @staticmethod
-    def of(seen: Seen, table: Table) -> _Grid:
-        cells = tuple(tuple(cell_text(seen, cell) for cell in row) for row in table.rows)
-        boxes = tuple(
-            tuple(around(seen.lines[at].box for at in cell) if cell else None for cell in row) for row in table.rows
-        )
-        return _Grid(cells, boxes)
-
-    @property
-    def headed(self) -> bool:
-        """Whether its first row names its columns: no value stands there."""
-        return not any(amount(cell) is not None for cell in self.cells[0])
-
-    def said(self, row: int, column: int) -> Said | None:
-        if not (row < len(self.cells) and column < len(self.cells[row])):
-            return None
-        text, box = self.cells[row][column], self.boxes[row][column]
-        head = self.cells[0][column] if self.headed and column < len(self.cells[0]) else ""
-        name = " of ".join(filter(None, (head, self.cells[row][0]))) if column else head or text
-        return Said(f"{text or 'nothing'} ({name})", (Spot(name, box),) if box else ())
-
-
-def tabled(asked: Asked) -> Said | None:
-    for table in tables(asked.seen):
-        if said := _of_table(asked, _Grid.of(asked.seen, table)):
-            return said
-    return None
-
-
-def _of_table(asked: Asked, grid: _Grid) -> Said | None:
-    said_where = words(" ".join(re.findall(r"\b(?:row|column) \d+\b|\blast row\b", asked.low)))
-    if len(grid.cells) < 2 or asked.strangers(asked.low, _TALK | frozenset((*_ORDINALS, *said_where))):
-        return None
-    column = _head(asked, grid)
-    row = _row(asked, grid, anywhere=column is not None)
-    if column is not None and row is None and (extreme := _extreme(asked.low)):
-        return _extreme_row(grid, column, extreme)
-    if column is None and row is not None and row < len(grid.cells) and len(grid.cells[row]) == 2:
-        column = 1
-    said = grid.said(row, column) if row is not None and column is not None else None
-    return said if said and asked.wants(said.text) else None
-
-
-def _head(asked: Asked, grid: _Grid) -> int | None:
-    heads = _mentioned(asked.low, grid.cells[0]) if grid.headed else []
-    if not heads:
-        place = re.search(r"\bcolumn (\d+)\b", asked.low)
-        return int(place[1]) - 1 if place else None
-    places = [grid.cells[0].index(head) for head in heads]
-    return max(places)  # the first column is what a row is called by
-
-
-def _row(asked: Asked, grid: _Grid, *, anywhere: bool) -> int | None:
-    if place := re.search(r"\brow (\d+)\b", asked.low):
-        return int(place[1])
-    for at, ordinal in enumerate(_ORDINALS, 1):
-        if f"{ordinal} row" in asked.low:
-            return at
-    if "last row" in asked.low:
-        return len(grid.cells) - 1
-    for column in range(max(map(len, grid.cells)) if anywhere else 1):  # by its first cell, else by one there once
-        names = [row[column] if column < len(row) else "" for row in grid.cells]
-        names[0] = "" if grid.headed else names[0]
-        there = _mentioned(asked.low, names)
-        if len(there) == 1 and names.count(there[0]) == 1:
-            return names.index(there[0])
-    return None
-
-
-def _extreme_row(grid: _Grid, column: int, extreme: int) -> Said | None:
-    texts = [row[column] if column < len(row) else "" for row in grid.cells[1:]]
-    valued = [(at, value) for at, value in enumerate(amounts(texts), 1) if value is not None]
-    if not valued:
-        return None
-    at = max(valued, key=lambda each: extreme * each[1])[0]
-    box = grid.boxes[at][0]
-    return Said(f"{grid.cells[at][0]} ({grid.cells[at][column]})", (Spot(grid.cells[at][0], box),) if box else ())
-
-
-def amounts(texts: Sequence[str]) -> list[float | None]:
-    """The numbers of a column, judged together: beside whole numbers "1.250" has a mark of thousands in it."""
-    digits = [re.sub(r"[^\d.,]", "", text) for text in texts if amount(text) is not None]
-    grouped = [each for each in digits if re.fullmatch(r"\d{1,3}(?:\.\d{3})+", each)]
-    if grouped and all(each in grouped or each.isdigit() for each in digits):
-        return [amount(re.sub(r"(?<=\d)\.(?=\d{3})", "", text)) for text in texts]
-    return [amount(text) for text in texts]
-
-
-def amount(text: str) -> float | None:
-    """A number with what may stand around one: a currency, a percent sign, a unit; None: it is something else."""
-    match = re.fullmatch(r"\s*[^\w\s.,+−-]*\s*([+−-]?[\d.,\s']*\d)\s*(?:[^\W\d_]{1,4}|[^\w\s.]{1,2})?\s*", text)
-    if match is None:
-        return None
-    digits = re.sub(r"[\s']", "", match[1]).replace("−", "-")
-    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
-        digits = digits.replace(",", "")
-    elif re.fullmatch(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+|[+-]?\d+,\d+", digits):
-        digits = digits.replace(".", "").replace(",", ".")
-    try:
-        return float(digits)
-    except ValueError:
-        return None

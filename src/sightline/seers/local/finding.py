@@ -10,12 +10,14 @@ from sightline.model.geometry import Box
 from sightline.seers.local.seen import Line, Part, PartKind, Seen, Table
 
 _ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
+_BRIEF = 4  # words that a value under its label has at most; more are a text under its heading
 _LARGER = 1.1  # times the usual size of letters is a heading
 _LONG = 8  # letters from which on a name is known with one of them lost
 _PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
 _sentence = re.compile(r"(?<=[.;!?])\s+")
+_number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
 
 EXACT, LABEL, WITHIN = 0, 1, 2
@@ -37,7 +39,8 @@ def match(text: str, phrase: str) -> int | None:
         return None
     if key(text) == wanted:
         return EXACT
-    if key(label_of(text)) == wanted or key(_aside.sub(" ", text)) == wanted:
+    label = _number_of.sub(" number ", label_of(text))
+    if key(label) == wanted or key(_aside.sub(" ", text)) == wanted:
         return LABEL
     if _one_letter_lost("".join(words(text)), "".join(words(phrase))):
         return LABEL
@@ -46,10 +49,10 @@ def match(text: str, phrase: str) -> int | None:
     return WITHIN if len(wanted) >= _PLAIN and wanted in key(text) and " " in phrase.strip() else None
 
 
-def _one_letter_lost(read: str, meant: str) -> bool:
+def _one_letter_lost(read: str, meant: str, least: int = _LONG) -> bool:
     """Whether a reader has lost one letter of a long name, or seen one twice. A figure less is another name."""
     short, long = sorted((read, meant), key=len)
-    if len(short) < _LONG or len(long) != len(short) + 1:
+    if len(short) < least or len(long) != len(short) + 1:
         return False
     at = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     return long[at].isalpha() and short[at:] == long[at + 1 :]
@@ -87,6 +90,25 @@ def text_of(part: Part, seen: Seen) -> str:
     return " ".join(seen.lines[at].text for at in part.lines)
 
 
+def unread_in(seen: Seen, box: Box) -> bool:
+    """Whether something stands in a box that could not be read."""
+    return any(_holds(box, each) for each in (*seen.unread, *seen.late))
+
+
+def _holds(box: Box, other: Box) -> bool:
+    """Whether the middle of another box lies in a box."""
+    x, y = other.x + other.width / 2, other.y + other.height / 2
+    return box.x <= x <= box.right and box.y <= y <= box.bottom
+
+
+def unread(seen: Seen) -> str:
+    """What a count must add: something may be where nothing was read."""
+    marks = [part.box for part in of_kind(seen, "check", "radio", "picture")]  # which are no text
+    count = sum(not any(_holds(mark, box) for mark in marks) for box in (*seen.unread, *seen.late))
+    places = f"in {count} place{'s' if count > 1 else ''} text could not be read" if count else ""
+    return places or ("" if seen.searched else "not all of it was searched")
+
+
 def of_kind(seen: Seen, *kinds: PartKind) -> list[Part]:
     return [part for part in seen.parts if part.kind in kinds]
 
@@ -117,16 +139,42 @@ def value_of(seen: Seen, label: str) -> Value | None:
     for value in (_valued_by(line, seen) for line in lines):
         if value:
             return value
-    return next(_in_sentences(seen, label), None) or _of_one_field(seen, label)
+    return next(_in_sentences(seen, label), None) or _of_one_field(seen, label) or _of_one_sort(seen, label)
+
+
+def _of_one_sort(seen: Seen, label: str) -> Value | None:
+    """Of the one label that ends in these words: "total" asks for the "Grand total", not for "Total items"."""
+    asked = words(label)
+    lines = [line for line in seen.lines if _is_label(label_of(line.text)) and _ends_in(label_of(line.text), asked)]
+    if _another_alike(seen, label):
+        return None
+    found = [value for value in (_valued_by(line, seen) for line in lines) if value and value.text != value.label.text]
+    return found[0] if len(lines) == len(found) == 1 else None
 
 
 def _of_one_field(seen: Seen, label: str) -> Value | None:
     """Of the one field whose label has these words among others: "Email" asks for the "Email address"."""
     named = [(part, line) for part, line in labels(seen).items() if match(line.text, label) == WITHIN]
-    if len(named) != 1 or named[0][0].kind != "field":
+    if _another_alike(seen, label) or len(named) != 1 or named[0][0].kind != "field":
         return None
     part, line = named[0]
     return Value(text_of(part, seen), part.box, line, part)
+
+
+def _is_label(text: str) -> bool:
+    """A few words, none of them a number or a word of sentences."""
+    sentence = re.search(r"[\d=*]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
+    return len(words(text)) <= _BRIEF and sentence is None
+
+
+def _ends_in(text: str, asked: list[str]) -> bool:
+    return bool(asked) and words(text)[-len(asked) :] == asked
+
+
+def _another_alike(seen: Seen, label: str) -> bool:
+    """Whether a line has the last word of a label but for one letter: what a reader saw wrongly may be meant too."""
+    last = "".join(words(label)[-1:])
+    return any(_one_letter_lost(word, last, _PLAIN) for line in seen.lines for word in words(line.text))
 
 
 def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:
@@ -227,7 +275,13 @@ def _holder(line: Line, seen: Seen, kind: PartKind) -> Part | None:
 
 def tables(seen: Seen) -> list[Table]:
     """The tables, each with its heads: where they stand on a ground of their own, they are found apart."""
-    return [_headed(table, seen) for table in seen.tables]
+    return [_headed(_untitled(table), seen) for table in seen.tables]
+
+
+def _untitled(table: Table) -> Table:
+    """Without a first row of one cell over several columns: that is a title."""
+    wide = max(map(len, table.rows), default=0) > 2 and len(table.rows) > 2
+    return Table(table.box, table.rows[1:]) if wide and sum(map(bool, table.rows[0])) == 1 else table
 
 
 def _headed(table: Table, seen: Seen) -> Table:
@@ -290,9 +344,7 @@ def _in_columns(label: Line, value: Line, seen: Seen) -> bool:
 
 def _same_panel(line: Line, seen: Seen) -> list[Line]:
     """The lines in the smallest panel around a line."""
-    x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
-    boxes = [part.box for part in of_kind(seen, "panel")]
-    around_it = [box for box in boxes if box.x <= x <= box.right and box.y <= y <= box.bottom]
+    around_it = [part.box for part in of_kind(seen, "panel") if _holds(part.box, line.box)]
     whole = Box(0, 0, seen.size.width, seen.size.height)
     return list(within(seen, min(around_it, key=lambda box: box.size.pixels, default=whole)))
 
@@ -305,9 +357,22 @@ def _below(line: Line, seen: Seen) -> Line | None:
         for each in seen.lines
         if 0 <= each.box.y - line.box.bottom <= 1.5 * max(height, each.box.height)
         and abs(each.box.x - line.box.x) <= height
-        and (line.text.rstrip().endswith(":") or _valued.match(each.text))
+        and (line.text.rstrip().endswith(":") or (_valued.match(each.text) and len(each.text.split()) <= _BRIEF))
+        and _unlabelled(each, line, seen)
     ]
     return min(under, key=lambda each: each.box.y, default=None)
+
+
+def _unlabelled(value: Line, label: Line, seen: Seen) -> bool:
+    """Whether a line has no label but the one above it: none within it, and none beside it in its row."""
+    if re.match(r"[^:]*[^\W\d_][^:]*:(?:\s|$)", value.text):
+        return False
+    near, level = 12 * label.box.height, [each.box for each in seen.lines if in_row(each.box, label.box)]
+    beside = [
+        each.box for each in _same_panel(value, seen)
+        if each is not value and in_row(each.box, value.box) and _apart(each.box, value.box) <= near
+    ]  # fmt: skip
+    return all(any(head.x < box.right and box.x < head.right for head in level) for box in beside)
 
 
 def in_row(one: Box, other: Box) -> bool:
@@ -329,13 +394,17 @@ def around(boxes: Iterable[Box]) -> Box:
 @dataclass(frozen=True, slots=True)
 class Titles:
     bar: Line | None  # in a title bar
-    heading: Line | None  # the largest text, where one is larger than the rest
+    heading: Line | None  # larger than the rest beside bars and buttons,
+    largest: bool = False  # and than everything else that was read
 
 
 def titles(seen: Seen) -> Titles:
     bars = sorted((part for part in of_kind(seen, "bar") if part.lines), key=lambda part: part.box.y)
     heads = [seen.lines[part.lines[0]] for part in bars if _has_most_below(part.box, seen)]
-    return Titles(heads[0] if heads else None, heading(seen))
+    head = heading(seen)
+    others = [letter_size(line) for line in seen.lines if line is not head]
+    largest = head is not None and all(letter_size(head) > size for size in others)
+    return Titles(heads[0] if heads else None, head, largest)
 
 
 def _has_most_below(box: Box, seen: Seen) -> bool:
@@ -365,7 +434,4 @@ def letter_size(line: Line) -> float:
 
 def within(seen: Seen, box: Box) -> Iterator[Line]:
     """The lines whose middle lies in a box."""
-    for line in seen.lines:
-        x, y = line.box.x + line.box.width / 2, line.box.y + line.box.height / 2
-        if box.x <= x <= box.right and box.y <= y <= box.bottom:
-            yield line
+    yield from (line for line in seen.lines if _holds(box, line.box))

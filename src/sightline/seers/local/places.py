@@ -7,6 +7,7 @@ import re
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.finding import (
+    Titles,
     found,
     titles,
     value_of,
@@ -63,6 +64,8 @@ def _side(box: Box, seen: Seen) -> str:
 _title = re.compile(
     r"\b(?P<what>title|heading|headline|caption)\b(?: bar)?(?: text)?"
     r"(?: (?:of|in|on|for|at) (?:the |this )?(?:\w+ )?(?P<of>\w+))?"
+    r"|\bname of (?:the|this) (?P<app>program|programme|app|application|window|software|tool)$"
+    r"|^what(?:'s| is) (?:the|this) (?:bar |line )?(?P<about>chart|graph|plot|diagram) about$"
 )
 _TITLED = frozenset(
     "dialog dialogue window page form chart graph plot diagram screen image screenshot document app top box".split()
@@ -73,24 +76,33 @@ def titled(asked: Asked) -> Said | None:
     match = _title.search(asked.low)
     if match is None or _beside.search(asked.low) or (match["of"] or "page") not in _TITLED:
         return None
-    if not re.match(r"what|which|read|tell|give", asked.low):
+    if not re.match(r"what|which|read|tell|give", asked.low) or re.search(r"\bcolou?r|\bfont\b|\bsize\b", asked.low):
         return None
-    chart = next((chart for chart in asked.seen.charts if chart.title), None)
     there = titles(asked.seen)
-    if chart and (match["of"] in ("chart", "graph", "plot", "diagram") or not there.bar):
-        return Said(f'"{chart.title}"', spots_of(found(asked.seen, chart.title)[:1]))
+    if match["app"]:
+        return Said(f'The title bar says "{there.bar.text}".', spots_of([there.bar])) if there.bar else None
+    of_charts = [chart.title for chart in asked.seen.charts if chart.title]
+    if of_charts and (match["about"] or match["of"] in ("chart", "graph", "plot", "diagram") or not there.bar):
+        said = ", ".join(f'"{title}"' for title in of_charts)
+        spots = spots_of([line for title in of_charts for line in found(asked.seen, title)[:1]])
+        return Said(f"Its title is {said}." if match["about"] else said, spots)
+    return _headed(there, match["what"]) if match["what"] else None
+
+
+def _headed(there: Titles, what: str) -> Said | None:
     lines = [line for line in (there.bar, there.heading) if line is not None]
-    if match["what"] != "title":
+    if what != "title":
         lines.reverse()
     if not lines:
         return None
-    kinds = {id(there.heading): "the largest text", id(there.bar): "in the title bar"}
+    size = "the largest text" if there.largest else "larger than most of the text"
+    kinds = {id(there.heading): size, id(there.bar): "in the title bar"}
     first, more = lines[0], lines[1:]
-    rest = "".join(f'; the largest text is "{line.text}"' for line in more if line is there.heading)
+    rest = "".join(f'; {size} is "{line.text}"' for line in more if line is there.heading)
     return Said(f'"{first.text}" ({kinds[id(first)]}{rest})', spots_of([first, *more]))
 
 
-_IMAGE = r"(?:the |this )?(?:image|picture|screenshot|screen|photo|file)"
+_IMAGE = r"(?:the |this )?(?:image|picture|screenshot|screen|photo)"
 _size = re.compile(
     rf"\b(?:dimensions|resolution|size|width|height) of {_IMAGE}|how (?:big|large|wide|tall|high) is {_IMAGE}"
     r"|image (?:size|dimensions|resolution)"

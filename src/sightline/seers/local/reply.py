@@ -50,7 +50,7 @@ class Page:
 
 def reply(question: str, schema: Json, pages: Sequence[Page]) -> Said | Refusal:
     if schema is not None:
-        return fill(schema, pages[0].seen, NOTE)
+        return fill(schema, [page.seen for page in pages], NOTE)
     if len(pages) > 1:
         return _together(question, pages)
     (page,) = pages

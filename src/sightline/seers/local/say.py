@@ -8,7 +8,7 @@ from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
-from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles
+from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
@@ -91,7 +91,8 @@ def _headed(seen: Seen) -> Iterator[str]:
     if there.bar:
         yield f'The title bar at {there.bar.box} says "{there.bar.text}".'
     if there.heading and there.heading != there.bar:
-        yield f'The largest text is "{there.heading.text}" at {there.heading.box}.'
+        size = "The largest text is" if there.largest else "Larger than most of the text is"
+        yield f'{size} "{there.heading.text}" at {there.heading.box}.'
 
 
 def _charted(chart: Chart) -> Iterator[str]:
@@ -133,7 +134,8 @@ def _panel(part: Part, seen: Seen) -> str:
 
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
-    held = f'holds "{text_of(part, seen)}"' if part.lines else "is empty"
+    blank = "holds something that could not be read" if unread_in(seen, part.box) else "is empty"
+    held = f'holds "{text_of(part, seen)}"' if part.lines else blank
     return f"A field{_quoted(label)} at {part.box} {held}."
 
 
@@ -166,7 +168,13 @@ def _written(seen: Seen) -> Iterator[str]:
     held = {at for part in of_kind(seen, "button") for at in part.lines}
     by_ink: dict[str, list[Line]] = {}
     for at, line in enumerate(seen.lines):
-        if line.ink and at not in held and (ink := colour_name(line.ink)) not in _PLAIN and _bright(line.ink):
+        if (
+            line.ink
+            and not seen.photograph
+            and at not in held
+            and (ink := colour_name(line.ink)) not in _PLAIN
+            and _bright(line.ink)
+        ):
             by_ink.setdefault(ink, []).append(line)
     if sum(map(len, by_ink.values())) * 2 <= max(2, len(seen.lines)):  # where most is coloured, colour says nothing
         for ink, lines in by_ink.items():

@@ -52,7 +52,7 @@ _KINDS: Mapping[str, PartKind | None] = {
 }
 _KIND = "|".join(sorted(_KINDS, key=len, reverse=True))
 _before = re.compile(
-    rf"^(?P<kind>{_KIND})s? (?:(?:labell?ed|named|called|that says|which says|saying|marked|titled|reading|for"
+    rf"^(?P<kind>{_KIND})s? (?:(?:labell?ed|named|called|that says|which says|saying|marked|titled|reading|for|to"
     rf"|with (?:the )?(?:text|label|words?|caption)) )?(?P<name>.+)$"
 )
 _after = re.compile(rf"^(?P<name>.+?) (?P<kind>{_KIND})s?$")
@@ -70,7 +70,7 @@ STOP = frozenset(
     could would should will shall may might must please tell give show say says said read reads reading written
     shown displayed given listed stand stands value values text texts image picture screenshot screen dialog form
     page window document field fields box input entered typed named called name labelled labeled exact exactly any
-    as about according into inside per each s t not no yes also then than if so""".split()
+    as about according mentioned stated printed set into inside per each s t not no yes also then than if so""".split()
 )
 
 
@@ -94,6 +94,7 @@ class Asked:
     def low(self) -> str:
         """In small letters, without the signs around and the spaces between."""
         plain = " ".join(self.question.replace("’", "'").casefold().split())
+        plain = re.sub(r"^(what|where|who|when|how)s\b", r"\1's", plain)
         return plain.strip(" ?!.").removeprefix("please ").removeprefix("can you ").removeprefix("could you ")
 
     @cached_property
@@ -188,6 +189,8 @@ def spots_at(there: Sequence[Thing]) -> tuple[Spot, ...]:
 
 def absent(about: Subject) -> Said | None:
     """Of words and parts of an interface it can be said that they are not there; of a thing in a picture, not."""
+    if about.kind == "bar":
+        return None  # of a window, or of a chart
     if not about.name and about.kind:
         return Said(f"No {about.kind} was found.")
     if about.spelled or about.kind:

@@ -1,4 +1,4 @@
-"""How many there are, which, and whether there is one at all."""
+"""How many there are, and of what kind a chart is."""
 
 from __future__ import annotations
 
@@ -6,28 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from sightline.model.asking import Spot
+from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import (
-    of_kind,
-    tables,
-    text_of,
-    words,
-)
-from sightline.seers.local.seen import Part, PartKind, Seen
-from sightline.seers.local.subjects import (
-    STOP,
-    Asked,
-    Said,
-    Subject,
-    absent,
-    bare,
-    called,
-    part_thing,
-    spots_at,
-    spots_of,
-    subject,
-    things,
-)
+from sightline.seers.local.finding import of_kind, tables, words
+from sightline.seers.local.listing import FILL, and_unread, sorted_out
+from sightline.seers.local.seen import Mark, PartKind, Seen
+from sightline.seers.local.subjects import STOP, Asked, Said, bare, part_thing, spots_of
 
 _COUNTED: Mapping[str, PartKind] = {
     r"radio buttons?": "radio",
@@ -37,10 +21,6 @@ _COUNTED: Mapping[str, PartKind] = {
     r"panels?|cards?": "panel",
 }
 _many = re.compile(r"\b(?:how many|(?:the )?number of|count(?: of)?(?: all)?(?: the)?) (?P<what>.+)")
-_FILL = frozenset(
-    """can see seen contain contains contained exist exists appear appears find found visible total altogether
-    overall labelled labeled shows show""".split()
-)
 
 
 def counted(asked: Asked) -> Said | None:
@@ -50,6 +30,8 @@ def counted(asked: Asked) -> Said | None:
     what = match["what"]
     if re.match(r"times\b|occurrences\b", what) and asked.quoted:
         return _occurrences(asked.quoted[0], asked.seen)
+    if bars := re.match(r"(\w+) bars?\b", what):
+        return _bars_of(asked, bars[1])
     for shape, kind in _COUNTED.items():
         if noun := re.search(rf"\b(?:{shape})\b", what):
             return _parts_counted(asked, kind, what.replace(noun[0], " ", 1))
@@ -59,123 +41,139 @@ def counted(asked: Asked) -> Said | None:
 def _occurrences(phrase: str, seen: Seen) -> Said:
     lines = [line for line in seen.lines if phrase.casefold() in line.text.casefold()]
     times = sum(line.text.casefold().count(phrase.casefold()) for line in lines)
-    return Said(f"{times}", spots_of(lines))
+    return Said(f"{times}{and_unread(seen)}", spots_of(lines))
 
 
 def _parts_counted(asked: Asked, kind: PartKind, rest: str) -> Said | None:
-    parts = of_kind(asked.seen, kind)
-    left = [word for word in words(rest) if word not in STOP and word not in _FILL]
-    for word in list(left):
-        keep = _SORTS.get(word)
-        if keep is None and word in _COLOURS:
-            keep = _coloured(word)
-        if keep is not None:
-            parts = [part for part in parts if keep(part)]
-            left.remove(word)
-    if left:
+    parts = sorted_out(of_kind(asked.seen, kind), rest, asked.seen)
+    if parts is None:
         return None
-    return Said(f"{len(parts)}", tuple(part_thing(part, asked.seen).spot for part in parts))
-
-
-_SORTS: Mapping[str, Callable[[Part], bool]] = {
-    **dict.fromkeys(("checked", "ticked", "selected"), lambda part: part.checked is True),
-    **dict.fromkeys(("unchecked", "unticked", "unselected"), lambda part: part.checked is False),
-    **dict.fromkeys(("empty",), lambda part: not part.lines),
-    **dict.fromkeys(("filled",), lambda part: bool(part.lines)),
-}
-_COLOURS = frozenset("black grey gray white red pink magenta orange brown yellow green teal cyan blue purple".split())
-
-
-def _coloured(word: str) -> Callable[[Part], bool]:
-    return lambda part: word.replace("gray", "grey") in colour_name(part.colour).split()
+    return Said(f"{len(parts)}{and_unread(asked.seen)}", tuple(part_thing(part, asked.seen).spot for part in parts))
 
 
 def _things_counted(asked: Asked, what: str) -> Said | None:
     """What is no part of an interface but can be counted: rows, bars, words."""
-    seen, noun = asked.seen, next(iter(words(bare(what))), "")
-    marks = [mark for chart in seen.charts for mark in chart.marks]
-    found = tables(seen)
-    table = found[0] if found else None
-    counts: Mapping[str, int | None] = {
-        "row": len(table.rows) - 1 if table else None,
-        "column": max((len(row) for row in table.rows), default=0) if table else None,
-        "table": len(found),
-        "chart": len(seen.charts),
-        "graph": len(seen.charts),
-        "bar": sum(len(chart.marks) for chart in seen.charts if chart.kind == "bar") if seen.charts else None,
-        "series": len({mark.series for mark in marks}) if marks else None,
-        "category": len({mark.category for mark in marks}) if marks else None,
-        "word": sum(len(line.text.split()) for line in seen.lines),
-        "line": len(seen.lines),
-        "code": len(seen.codes),
-        "qr": len(seen.codes),
-    }
+    noun = next(iter(words(bare(what))), "")
     one = {"categories": "category", "series": "series"}.get(noun, noun.removesuffix("s"))
-    count = counts.get(one)
-    left = [word for word in words(what)[1:] if word not in STOP and word not in _FILL and word not in _PLACES]
-    if count is None or left:
+    left = [word for word in words(what)[1:] if word not in STOP and word not in FILL and word not in _PLACES]
+    return _COUNTS[one](asked) if one in _COUNTS and not left else None
+
+
+_PLACES = frozenset("of in code codes text table chart charts graph graphs plot screen read body".split())
+
+
+def _rows(asked: Asked) -> Said | None:
+    grid = next(iter(grids(asked.seen)), None)
+    if grid is None:
         return None
-    heads = ", below its head" if one == "row" else ""
-    return Said(f"{count}{heads}", tuple(Spot("table", each.box) for each in found[:1] if one == "row"))
+    about = ", below its head" if grid.headed and grid.surely_headed else ""
+    count = len(grid.body) if about or not grid.headed else len(grid.cells)
+    doubt = ", of which the first may be a head" if grid.headed and not about else ""
+    return Said(f"{count}{about}{doubt}", tuple(Spot("table", each.box) for each in tables(asked.seen)[:1]))
 
 
-_PLACES = frozenset("of in code codes text table chart graph plot screen read body".split())
+def _columns(asked: Asked) -> Said | None:
+    grid = next(iter(grids(asked.seen)), None)
+    return Said(f"{grid.width}") if grid else None
 
 
-_listed = re.compile(
-    r"^(?:what|which|list|name|give me|tell me)(?: are)?(?: all)?(?: of)?(?: the)? "
-    r"(?P<what>buttons?|fields?|input fields?|check ?boxes|columns?|column (?:names|headers|headings)|series"
-    r"|categories)\b"
-    r"(?P<rest>.*)$"
+def _tables(asked: Asked) -> Said:
+    return Said(f"{len(asked.seen.tables)}" if asked.seen.tables else "No table was found.")
+
+
+def _charts(asked: Asked) -> Said:
+    count = len(asked.seen.charts)
+    if not count:
+        return Said("No bar chart and no line chart was read; others are not looked for.")
+    return Said(f"{count} that {'was' if count == 1 else 'were'} read; only bar charts and line charts are looked for")
+
+
+def _bars(asked: Asked) -> Said | None:
+    marks = _marks(asked.seen, "bar")
+    return Said(f"{len(marks)}") if marks else Said("No bar chart was read.") if asked.seen.charts else None
+
+
+def _bars_of(asked: Asked, colour: str) -> Said | None:
+    """The bars of one colour; what else bars may be asked for by is not counted."""
+    marks = _marks(asked.seen, "bar")
+    there = [mark for mark in marks if colour in colour_name(mark.colour).split()]
+    return Said(f"{len(there)}", tuple(Spot(mark.category, mark.box) for mark in there)) if there else None
+
+
+def _lines(asked: Asked) -> Said | None:
+    """Lines of text, or those of a line chart, whichever is spoken of."""
+    drawn, text = len({mark.series for mark in _marks(asked.seen, "line")}), len(asked.seen.lines)
+    if re.search(r"\b(?:charts?|graphs?|plots?|diagrams?)\b", asked.low):
+        return Said(f"{drawn}" if drawn else "No line chart was read.")
+    if re.search(r"\btext\b", asked.low):
+        return Said(f"{text}{and_unread(asked.seen)}", spots_of(asked.seen.lines))
+    more = f"; the line chart has {drawn} lines" if drawn else ""
+    return Said(f"{text} lines of text{more}{and_unread(asked.seen)}", spots_of(asked.seen.lines))
+
+
+def _words(asked: Asked) -> Said:
+    return Said(f"{sum(len(line.text.split()) for line in asked.seen.lines)}{and_unread(asked.seen)}")
+
+
+def _marks(seen: Seen, *kinds: str) -> list[Mark]:
+    return [mark for chart in seen.charts if chart.kind in kinds for mark in chart.marks]
+
+
+def _named(of: Callable[[Mark], str]) -> Callable[[Asked], Said | None]:
+    def count(asked: Asked) -> Said | None:
+        names = {of(mark) for mark in _marks(asked.seen, "bar", "line")}
+        return Said(f"{len(names)}") if names else None
+
+    return count
+
+
+_COUNTS: Mapping[str, Callable[[Asked], Said | None]] = {
+    "row": _rows,
+    "column": _columns,
+    "table": _tables,
+    "chart": _charts,
+    "graph": _charts,
+    "bar": _bars,
+    "line": _lines,
+    "series": _named(lambda mark: mark.series),
+    "category": _named(lambda mark: mark.category),
+    "word": _words,
+    "code": lambda asked: Said(f"{len(asked.seen.codes)}"),
+    "qr": lambda asked: Said(f"{len(asked.seen.codes)}"),
+}
+
+_kind = re.compile(
+    r"^what (?:kind|type|sort) of (?:chart|graph|plot|diagram)\b|^is (?:this|it|that) (?P<how>an? .*\b(?:chart|graph))"
 )
 
 
-def listed(asked: Asked) -> Said | None:
-    match = _listed.search(asked.low)
-    if match is None or [word for word in words(match["rest"]) if word not in STOP and word not in _FILL]:
+def kind_of_chart(asked: Asked) -> Said | None:
+    """A kind that was read is told; that a chart is of another kind can be told only then."""
+    match = _kind.search(asked.low)
+    kinds = sorted({chart.kind for chart in asked.seen.charts})
+    if match is None or not kinds:
         return None
-    what, seen = match["what"], asked.seen
-    if what.startswith("column"):
-        heads = [" ".join(seen.lines[at].text for at in cell) for table in tables(seen)[:1] for cell in table.rows[0]]
-        return Said(", ".join(heads)) if heads else None
-    if what in ("series", "categories"):
-        marks = [mark for chart in seen.charts for mark in chart.marks]
-        names = dict.fromkeys(mark.series if what == "series" else mark.category for mark in marks)
-        return Said(", ".join(filter(None, names))) if any(names) else None
-    kind: PartKind = "button" if what.startswith("button") else "check" if "box" in what else "field"
-    parts = of_kind(seen, kind)
-    said = ", ".join(f'"{text_of(part, seen)}"' for part in parts) or f"No {kind} was found."
-    return Said(said, tuple(part_thing(part, seen).spot for part in parts))
+    said = " and ".join(f"a {kind} chart" for kind in kinds)
+    spots = tuple(Spot(f"{chart.kind} chart", chart.box) for chart in asked.seen.charts)
+    if match["how"] is None or re.search(r"\bor\b", match["how"]):
+        return Said(said, spots)
+    right = any(re.search(rf"\b{kind}\b", match["how"]) for kind in kinds)
+    return Said(f"{'Yes' if right else 'No'}: {said}", spots)
 
 
-_checked = re.compile(r"^(?:is|are|was) (?P<what>.+?) (?P<how>un)?(?:checked|ticked|selected|chosen)$")
-_there = re.compile(
-    r"^(?:is|are) there (?:an? |any )?(?P<a>.+)$|^do you see (?P<b>.+)$"
-    r"|^does (?:it|the \w+|this \w+) (?:contain|say|show|have|include|mention|read) (?P<c>.+)$"
+_asks_for = re.compile(
+    r"^(?:how many|count|(?:what is )?the number of|which|list|where|is there|are there|does it have"
+    r"|what (?:buttons|fields|tables|charts))\b"
+)
+_shapes = re.compile(
+    r"\b(?:(?P<table>tables?|rows?|columns?)|(?P<chart>charts?|graphs?|bars?|slices?)"
+    r"|buttons?|fields?|inputs?|(?:text|check|tick) ?box(?:es)?|panels?|cards?)\b"
 )
 
 
-def is_checked(asked: Asked) -> Said | None:
-    match = _checked.search(asked.low)
+def unlooked(asked: Asked) -> bool:
+    """Whether a question is about shapes that are not looked for in a photograph, and none was found by its text."""
+    match = _shapes.search(asked.low) if _asks_for.search(asked.low) else None
     if match is None:
-        return None
-    about = subject(match["what"], asked.quoted)
-    kinds: tuple[PartKind, PartKind] = ("check", "radio")
-    there = [thing for kind in kinds for thing in things(asked.seen, Subject(about.name, kind, about.spelled))]
-    if not there or there[0].part is None or there[0].part.checked is None:
-        return None
-    checked, done = there[0].part.checked, "checked" if there[0].part.kind == "check" else "chosen"
-    return Said(f"{'Yes' if checked != bool(match['how']) else 'No'}: it is {done if checked else f'not {done}'}",
-                spots_at(there[:1]))  # fmt: skip
-
-
-def exists(asked: Asked) -> Said | None:
-    match = _there.search(asked.low)
-    if match is None:
-        return None
-    about = subject(next(filter(None, match.groups())), asked.quoted)
-    there = things(asked.seen, about)
-    if there:
-        return Said("Yes: " + ", ".join(called(thing) for thing in there[:5]), spots_at(there))
-    no = absent(about)
-    return Said(f"No. {no.text}") if no else None
+        return False
+    return not (asked.seen.tables if match["table"] else asked.seen.charts if match["chart"] else asked.seen.parts)

@@ -20,6 +20,9 @@ _sentence = re.compile(r"(?<=[.;!?])\s+")
 _number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
 
+_next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # behind a number and its unit
+_opening = re.compile(r"[\[{(]+")  # of what goes on below
+
 EXACT, LABEL, WITHIN = 0, 1, 2
 
 
@@ -69,14 +72,20 @@ def label_of(text: str) -> str:
 
 def value_in(text: str) -> str:
     """The value within a line that has its label in front of it."""
-    _, colon, rest = text.partition(":")
+    head, colon, rest = text.partition(":")
     if colon:
-        return rest.strip()
+        return _after_colon(head, rest)
     pieces = text.split(" ")
     for at in range(1, len(pieces)):
         if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
             return " ".join(pieces[at:])
     return ""
+
+
+def _after_colon(head: str, rest: str) -> str:
+    value = _next_label.sub(r"\g<unit>", rest.strip())
+    value = value.removesuffix(",") if head.lstrip().startswith('"') else value  # a member of an object
+    return "" if _opening.fullmatch(value) else value
 
 
 def found(seen: Seen, phrase: str) -> list[Line]:
@@ -163,7 +172,7 @@ def _of_one_field(seen: Seen, label: str) -> Value | None:
 
 def _is_label(text: str) -> bool:
     """A few words, none of them a number or a word of sentences."""
-    sentence = re.search(r"[\d=*]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
+    sentence = re.search(r"[\d=*()\[\]{}]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
     return len(words(text)) <= _BRIEF and sentence is None
 
 
@@ -182,8 +191,8 @@ def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:
     for line in seen.lines:
         for sentence in _sentence.split(line.text):
             head, colon, rest = sentence.partition(":")
-            if colon and rest.strip() and key(_aside.sub(" ", head)) == key(label) != "":
-                yield Value(rest.strip().removesuffix("."), line.box, line)
+            if (value := _after_colon(head, rest)) and colon and key(_aside.sub(" ", head)) == key(label) != "":
+                yield Value(value.removesuffix("."), line.box, line)
 
 
 def _valued_by(line: Line, seen: Seen) -> Value | None:

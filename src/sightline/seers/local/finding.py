@@ -423,8 +423,9 @@ def _has_most_below(box: Box, seen: Seen) -> bool:
 
 
 def heading(seen: Seen) -> Line | None:
-    """The largest line beside those of bars and buttons, when it is clearly larger than most; of equals the first."""
+    """The largest line beside those of bars, buttons and cells, when it is clearly larger than most; of equals the first."""
     held = {at for part in of_kind(seen, "button", "field", "bar") for at in part.lines}
+    held |= {at for table in seen.tables for row in table.rows[1:] for cell in row for at in cell}
     free = [line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
     if not free:
         return None

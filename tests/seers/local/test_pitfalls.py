@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sightline.seers.local.seen import Seen
+from sightline.model.geometry import Box, Size
+from sightline.seers.local.looking import see
+from sightline.seers.local.say import describe
+from sightline.seers.local.seen import Part, Seen
 from tests.requirements import requirement
+from tests.seers.local.screens import WHITE, line
+from tests.seers.local.sketch import Sketch
 from tests.seers.local.test_questions import grid, lines, words_of
 
 FACTS = grid(("Invoice no.", "2026-1188"), ("Issue date", "2 November 2026"), ("Customer no.", "40071"))
@@ -37,3 +42,47 @@ BOARD = grid(("14:12", "Lyon", "On time"), ("14:20", "Geneva", "On time"))
 )  # fmt: skip
 def test_words_that_only_look_like_an_answer_are_none(seen: Seen, question: str, said: str) -> None:
     assert words_of(question, seen) == said
+
+
+@requirement("seer.local.no")
+def test_a_field_with_dots_in_it_is_not_empty_and_one_with_an_arrow_or_a_caret_is() -> None:
+    sketch = Sketch()
+    for y, name in ((60, "Password"), (140, "Country"), (220, "City")):
+        sketch.write(60, y, name)
+        sketch.pen.rectangle((60, y + 14, 400, y + 50), "#ffffff", "#909090")
+    for dot in range(8):
+        sketch.pen.ellipse((72 + 11 * dot, 88, 78 + 11 * dot, 94), "#202020")
+    sketch.pen.polygon([(376, 168), (390, 168), (383, 176)], "#505050")
+    sketch.pen.line([(70, 242), (70, 262)], "#202020")
+    seen = see(sketch.pixels, sketch.lines)
+    assert words_of("What is the password?", seen) == 'What stands in the field "Password" could not be read.'
+    assert words_of("Which fields are empty?", seen) == '"Country", "City"'
+    assert words_of("How many fields are there?", seen) == "3"
+    assert "holds something that could not be read" in describe(seen).text
+
+
+def test_a_hint_at_what_to_type_is_said_to_be_perhaps_no_more_than_that() -> None:
+    names, held = (
+        ("Name", "Street"),
+        (line("Ingrid", 90, 60), line("e.g. 12 Baker Street", 90, 120, ink=(170, 170, 170))),
+    )
+    labels = tuple(line(name, 80, 36 + 60 * at, ink=(68, 68, 68)) for at, name in enumerate(names))
+    parts = tuple(Part("field", Box(80, 52 + 60 * at, 300, 28), WHITE, (2 + at,)) for at in range(2))
+    seen = Seen(Size(500, 300), (*labels, *held), parts=parts)
+    pale = "; in pale letters, perhaps no more than a hint"
+    assert words_of("What is entered in Street?", seen) == f'"e.g. 12 Baker Street" (field "Street"{pale})'
+    assert words_of("What is entered in Name?", seen) == '"Ingrid" (field "Name")'
+    empty = 'No field is empty; pale text, perhaps no more than a hint, stands in "Street".'
+    assert words_of("Which fields are empty?", seen) == empty
+    more = '0; pale text, perhaps no more than a hint, stands in "Street"'
+    assert words_of("How many fields are empty?", seen) == more
+    assert words_of("How many fields are there?", seen) == "2"
+    assert f'holds "e.g. 12 Baker Street"{pale}.' in describe(seen).text
+
+
+def test_cards_within_columns_are_counted_with_them_and_that_is_said() -> None:
+    columns = [Part("panel", Box(30 + 390 * x, 70, 370, 500), WHITE) for x in range(2)]
+    cards = [Part("panel", Box(40 + 390 * x, 116 + 100 * y, 350, 88), WHITE) for x in range(2) for y in range(3)]
+    seen = Seen(Size(900, 620), parts=(*columns, *cards))
+    assert words_of("How many cards are there?", seen) == "8, 6 of them within others"
+    assert words_of("How many cards are there?", Seen(Size(900, 620), parts=tuple(cards))) == "6"

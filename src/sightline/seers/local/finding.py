@@ -101,7 +101,7 @@ def text_of(part: Part, seen: Seen) -> str:
 
 def unread_in(seen: Seen, box: Box) -> bool:
     """Whether something stands in a box that could not be read."""
-    return any(_holds(box, each) for each in (*seen.unread, *seen.late))
+    return any(_holds(box, each) for each in (*seen.unread, *seen.late, *seen.marked))
 
 
 def _holds(box: Box, other: Box) -> bool:
@@ -423,7 +423,7 @@ def _has_most_below(box: Box, seen: Seen) -> bool:
 
 
 def heading(seen: Seen) -> Line | None:
-    """The largest line beside those of bars, buttons and cells, when it is clearly larger than most; of equals the first."""
+    """The largest line beside those of bars, buttons and cells, if clearly larger than most; of equals the first."""
     held = {at for part in of_kind(seen, "button", "field", "bar") for at in part.lines}
     held |= {at for table in seen.tables for row in table.rows[1:] for cell in row for at in cell}
     free = [line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]

@@ -9,15 +9,18 @@ from sightline.model.geometry import Size
 from sightline.seers.local.boxes import inside
 from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
+from sightline.seers.local.ink import mask_of, strokes
 from sightline.seers.local.lattice import lattices, ruled
 from sightline.seers.local.layout import laid_out
 from sightline.seers.local.order import order
 from sightline.seers.local.parts import moved, outside, parts, toggles, without_glyphs
 from sightline.seers.local.regions import Pixels, regions
-from sightline.seers.local.seen import Code, Line, Seen
+from sightline.seers.local.seen import Code, Line, Part, Seen
 from sightline.seers.local.tabled import tables
 from sightline.seers.local.turning import turned_box, turned_pixels
 
+_EDGE = 4  # pixels: the border of a field
+_MARKS = 3
 HOMES = ("panel", "bar", "field")  # parts that are read as one
 
 
@@ -60,4 +63,14 @@ def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:
         tuple(codes),
         dominant(pixels),
         photograph,
+        marked=tuple(part.box for part in shapes if part.kind == "field" and not part.lines and _dotted(pixels, part)),
     )
+
+
+def _dotted(pixels: Pixels, part: Part) -> bool:
+    """Whether several marks stand in a row in it: a caret or an arrow is one."""
+    box = part.box
+    inner = pixels[box.y + _EDGE : box.bottom - _EDGE, box.x + _EDGE : box.right - _EDGE]
+    if not inner.size:
+        return False
+    return len(strokes(mask_of(inner), 0, len(inner))) >= _MARKS

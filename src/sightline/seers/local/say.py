@@ -9,6 +9,7 @@ from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
 from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
+from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
@@ -135,7 +136,8 @@ def _panel(part: Part, seen: Seen) -> str:
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
     blank = "holds something that could not be read" if unread_in(seen, part.box) else "is empty"
-    held = f'holds "{text_of(part, seen)}"' if part.lines else blank
+    pale = PALE_TEXT if is_hint(part, seen) else ""
+    held = f'holds "{text_of(part, seen)}"{pale}' if part.lines else blank
     return f"A field{_quoted(label)} at {part.box} {held}."
 
 

@@ -10,6 +10,7 @@ from sightline.seers.local.boxes import inside
 from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
 from sightline.seers.local.ink import mask_of, strokes
+from sightline.seers.local.labels import signed
 from sightline.seers.local.lattice import lattices, ruled
 from sightline.seers.local.layout import laid_out
 from sightline.seers.local.order import order
@@ -41,6 +42,7 @@ def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:
     inked = coloured(pixels, lines if photograph else without_glyphs(lines, toggles(pixels, lines)))
     known = () if photograph else regions(pixels)
     drawn = charts(pixels, inked, known)
+    inked = signed(pixels, inked, [chart.box for chart in drawn])
     shapes = () if photograph else outside(parts(pixels, inked, known), [chart.box for chart in drawn])
     ruling = lattices(shapes)
     cells = {at for lattice in ruling for at in lattice.cells}

@@ -18,6 +18,12 @@ FILES = grid(("Name", "Type", "Size"), ("photos.zip", "Archive", "1.3 GB"), ("re
 BOARD = grid(("14:12", "Lyon", "On time"), ("14:20", "Geneva", "On time"))
 
 
+BALANCES = Seen(Size(800, 300), (line("Balance", 30, 60), line("Available", 400, 60),
+                                 line("$2,310.55", 30, 84, 24), line("$1,980.00", 400, 84, 24)))  # fmt: skip
+PLAIN_WORDS = Seen(Size(800, 300), (line("Status", 30, 60), line("Paid", 400, 60),
+                                    line("Owner", 30, 84), line("Ann Lee", 400, 84)))  # fmt: skip
+
+
 @requirement("seer.local.no")
 @pytest.mark.parametrize(
     ("seen", "question", "said"),
@@ -26,6 +32,8 @@ BOARD = grid(("14:12", "Lyon", "On time"), ("14:20", "Geneva", "On time"))
         (FILES, "How big is photos.zip?", "no"),
         (FILES, "How big is the image?", "960 pixels wide and 480 high"),
         (FILES, "What is the size of the screenshot in pixels?", "960 pixels wide and 480 high"),
+        (BALANCES, "What is the balance?", '"$2,310.55" (stands for "Balance")'),
+        (PLAIN_WORDS, "What is the status?", '"Paid" (stands for "Status")'),
         (BOARD, "What time is it?", "no"),
         (lines("The picnic time is 14:00"), "What time is the picnic?", 'It says: "The picnic time is 14:00"'),
         (lines("budget_q4.xlsx", "Travel", "Licences"), "Which item is over budget?", "no"),

@@ -203,7 +203,9 @@ def _valued_by(line: Line, seen: Seen) -> Value | None:
         return Value(text_of(part, seen), part.box, line, part)
     if _holder(line, seen, "button") or _is_cell(line, seen):
         return None  # what a button is called stands for nothing else, nor does a head for the next head
-    other = _right_of(line, seen) or _below(line, seen)
+    right, below = _right_of(line, seen), _below(line, seen)
+    heads = right and below and not _valued.match(right.text) and _valued.match(below.text)
+    other = below if heads else right or below
     return Value(other.text, other.box, line) if other else None
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from sightline.model.geometry import Box, Size
 from sightline.seers.local.looking import see
+from sightline.seers.local.reading import without_strokes
 from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Part, Seen
 from tests.requirements import requirement
-from tests.seers.local.screens import WHITE, line
+from tests.seers.local.screens import ORANGE, WHITE, line
 from tests.seers.local.sketch import Sketch
 from tests.seers.local.test_questions import grid, lines, words_of
 
@@ -94,3 +95,22 @@ def test_cards_within_columns_are_counted_with_them_and_that_is_said() -> None:
     seen = Seen(Size(900, 620), parts=(*columns, *cards))
     assert words_of("How many cards are there?", seen) == "8, 6 of them within others"
     assert words_of("How many cards are there?", Seen(Size(900, 620), parts=tuple(cards))) == "6"
+
+
+def test_keys_that_are_too_high_for_buttons_are_counted_as_what_may_be_some() -> None:
+    keys = tuple(line(str(key), 58 + 92 * key, 128, 20) for key in range(3))
+    card = (line("Total", 40, 240), line("127", 40, 264))
+    parts = tuple(Part("panel", Box(20 + 92 * key, 92, 84, 92), WHITE, (key,)) for key in range(3))
+    seen = Seen(Size(400, 400), (*keys, *card), parts=(*parts, Part("panel", Box(20, 220, 300, 80), WHITE, (3, 4))))
+    more = "0; 3 panels with one text in the middle may be large buttons"
+    assert words_of("How many buttons are there?", seen) == more
+    assert words_of("How many panels are there?", seen) == "4"
+    orange = Seen(Size(400, 400), keys, parts=(Part("panel", Box(20, 92, 84, 92), ORANGE, (0,)),))
+    assert "An orange panel" in describe(orange).text
+
+
+def test_strokes_are_letters_of_chinese_only_beside_others() -> None:
+    read = [line("Cork", 20, 20), line("一", 80, 20), line("二", 80, 60)]
+    assert [each.text for each in without_strokes(read)] == ["Cork", "—", "="]
+    beside = [line("会議", 20, 20), line("一", 80, 20)]
+    assert [each.text for each in without_strokes(beside)] == ["会議", "一"]

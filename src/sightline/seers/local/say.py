@@ -129,9 +129,13 @@ def _few(sentences: list[str], kind: str) -> Iterable[str]:
     return [*sentences[:_MOST], *more]
 
 
+def _an(name: str) -> str:
+    return f"An {name}" if name.startswith("o") else f"A {name}"
+
+
 def _panel(part: Part, seen: Seen) -> str:
     first = next((f', which begins with "{seen.lines[at].text}"' for at in part.lines[:1]), "")
-    return f"A {colour_name(part.colour)} panel at {part.box}{first}."
+    return f"{_an(colour_name(part.colour))} panel at {part.box}{first}."
 
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
@@ -162,7 +166,7 @@ def _quoted(label: Line | None) -> str:
 def _button(part: Part, seen: Seen) -> str:
     line = next((seen.lines[at] for at in part.lines), None)
     ink = f", {colour_name(line.ink)} text" if line and line.ink else ""
-    return f'A {colour_name(part.colour)} button "{text_of(part, seen)}" at {part.box}{ink}.'
+    return f'{_an(colour_name(part.colour))} button "{text_of(part, seen)}" at {part.box}{ink}.'
 
 
 def _written(seen: Seen) -> Iterator[str]:

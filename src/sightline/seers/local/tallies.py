@@ -50,7 +50,8 @@ def _parts_counted(asked: Asked, kind: PartKind, rest: str) -> Said | None:
     parts = sorted_out(every, rest, asked.seen)
     if parts is None:
         return None
-    more = f"{_nested(parts)}{hinted(every, rest, asked.seen)}{and_unread(asked.seen)}"
+    large = _large_buttons(asked.seen) if kind == "button" and len(parts) == len(every) else ""
+    more = f"{_nested(parts)}{large}{hinted(every, rest, asked.seen)}{and_unread(asked.seen)}"
     return Said(f"{len(parts)}{more}", tuple(part_thing(part, asked.seen).spot for part in parts))
 
 
@@ -58,6 +59,17 @@ def _nested(parts: Sequence[Part]) -> str:
     """Of panels that stand in others it is said that they do: which of them are meant, nobody can tell."""
     within = [part for part in parts if any(part is not other and inside(part.box, other.box) for other in parts)]
     return f", {len(within)} of them within others" if within else ""
+
+
+def _large_buttons(seen: Seen) -> str:
+    """What must be added to a number of buttons: panels that hold no more than a word in their middle."""
+    held = [(part.box, seen.lines[part.lines[0]].box) for part in of_kind(seen, "panel") if len(part.lines) == 1]
+    large = sum(
+        abs(box.x + box.right - text.x - text.right) <= max(8, 0.1 * box.width)
+        and abs(box.y + box.bottom - text.y - text.bottom) <= max(8, 0.2 * box.height)
+        for box, text in held
+    )
+    return f"; {large} panels with one text in the middle may be large buttons" if large > 1 else ""
 
 
 def _things_counted(asked: Asked, what: str) -> Said | None:

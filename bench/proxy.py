@@ -34,6 +34,7 @@ NEW = "CPU ms per request, 5 MB of images never seen before"
 FIRST = "first byte added, 2 KB, ms"
 FIRST_STREAMED = "first byte of a stream added, ms"
 RATE = "requests per second, 2 KB, 64 connections"
+CAPACITY = "requests per second of CPU of the busiest process, 2 KB, 64 connections"
 
 
 @dataclass(frozen=True)
@@ -226,12 +227,15 @@ def _new_images(number: int, field: Field, samples: Samples) -> None:
 
 def _crowds(field: Field, samples: Samples) -> None:
     for number, peer in field.crowds.items():
+        before = meter.cpu_of_each(peer.pid)
         loaded = _load(peer, [field.files["2 KB"]], 64, WORKERS_COUNT)
-        samples.add(_with_workers(number), peer.name, WORKERS_COUNT / loaded.seconds)
+        busiest = max(cpu - before[member] for member, cpu in meter.cpu_of_each(peer.pid).items() if member in before)
+        samples.add(_with_workers(RATE, number), peer.name, WORKERS_COUNT / loaded.seconds)
+        samples.add(_with_workers(CAPACITY, number), peer.name, WORKERS_COUNT / busiest)
 
 
-def _with_workers(number: int) -> str:
-    return f"{RATE}, --workers {number}"
+def _with_workers(figure: str, number: int) -> str:
+    return f"{figure}, --workers {number}"
 
 
 def _round(number: int, field: Field, samples: Samples) -> None:
@@ -248,13 +252,13 @@ def _figures(samples: Samples) -> list[report.Figure]:
     rest = sorted((name for name in samples.taken if name not in cases), key=lambda name: not name.startswith("CPU"))
     ordered = [*(name for name in cases if name in samples.taken), *rest]
     made = [report.Figure(name, samples.medians(name), TARGETS.get(name, report.Target())) for name in ordered]
-    return [_growing(figure, samples) if figure.name == _with_workers(WORKERS[-1]) else figure for figure in made]
+    grown = {_with_workers(kind, WORKERS[-1]): _with_workers(kind, WORKERS[0]) for kind in (RATE, CAPACITY)}
+    return [_growing(each, grown[each.name], samples) if each.name in grown else each for each in made]
 
 
-def _growing(figure: report.Figure, samples: Samples) -> report.Figure:
+def _growing(figure: report.Figure, alone: str, samples: Samples) -> report.Figure:
     """More workers answer more requests."""
-    alone = samples.medians(_with_workers(WORKERS[0]))["sightline"]
-    return report.Figure(figure.name, figure.values, report.Target(more_than=alone))
+    return report.Figure(figure.name, figure.values, report.Target(more_than=samples.medians(alone)["sightline"]))
 
 
 def _machine() -> str:

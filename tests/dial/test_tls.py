@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from sightline import dial
-from sightline.dial import Dialler, Exchange
+from sightline.dial import Buffer, Dialler, Exchange
 from sightline.model.refusal import Refusal
 from tests.dial.test_dialler import everything, fetched, forever, saying, sent
-from tests.dial.upstream import AUTHORITY, Peer, Script, Upstream, listening
+from tests.dial.upstream import AUTHORITY, Peer, Request, Script, Upstream, listening, until
 from tests.requirements import requirement
 
 
@@ -50,6 +50,40 @@ async def test_a_large_answer_is_read_no_faster_than_it_is_wanted_over_tls() -> 
         first = await exchange.piece()
         assert first is not None
         assert len(first) + len(await everything(exchange)) == size
+        exchange.close()
+
+
+LONG: list[Buffer] = [b"[", bytes(700_000), b",", bytes(20_000_000), memoryview(b"]")]
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_long_question_goes_out_whole_in_steps_and_its_connection_is_kept() -> None:
+    async with listening(forever, secured=True) as upstream:
+        dialler = Dialler()
+        assert [await fetched(dialler, upstream, body=LONG) for _ in range(2)] == [b"answer"] * 2
+        assert upstream.connections == 1
+        assert [request.body for request in upstream.requests] == [b"".join(LONG)] * 2
+        await dialler.close()
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_question_that_is_answered_early_goes_out_to_its_end_and_only_then_another_follows() -> None:
+    answered = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await peer.answer(b"early")
+        await answered.wait()
+        upstream.requests.append(Request(b"", await peer.reader.readexactly(len(b"".join(LONG)))))
+        await forever(peer)
+
+    async with listening(script, secured=True) as upstream:
+        exchange = await sent(Dialler(), "POST", upstream.url, [], LONG)
+        assert await everything(exchange) == b"early"
+        assert not exchange.reusable  # bytes of its question are owed
+        answered.set()
+        await until(lambda: exchange.reusable and bool(upstream.requests))
+        assert upstream.requests[0].body == b"".join(LONG)
         exchange.close()
 
 

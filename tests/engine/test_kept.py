@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from sightline.model.entry import Entry
+from sightline.model.facts import Facts, Needs
 from sightline.model.ports import Record
-from sightline.model.rules import Retention
+from sightline.model.rules import Retention, Rules
+from sightline.model.scene import Scene
+from sightline.passes import decide
 from sightline.store import open_record
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
@@ -39,6 +42,25 @@ async def test_a_description_whose_image_is_kept_does_not(tmp_path: Path) -> Non
     prepared = await Stage(ScriptedSeer(["A red square."]), record=record).prepare(asking(picture()))
     assert "could not be kept" not in words(prepared)[0]
     record.close()
+
+
+async def test_an_image_that_comes_again_is_judged_and_named_in_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+
+    def counted(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
+        rounds.append(len(scene.sights))
+        return decide(scene, facts, rules)
+
+    monkeypatch.setattr("sightline.engine.driver.decide", counted)
+    stage = Stage(references=True)
+    asked = asking(picture(1), picture(2), model=SEEING)
+    first = await stage.prepare(asked)
+    assert len(rounds) > 1
+    rounds.clear()
+    again = await stage.prepare(asked)
+    assert rounds == [2]
+    assert sent(again) == sent(first)
+    assert any("sha256:" in each for each in words(again))
 
 
 DAY = 86400.0

@@ -12,7 +12,7 @@ import ssl
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from sightline.dial.exchange import Body, Buffer, Cut, Exchange, Header
@@ -26,6 +26,7 @@ _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 _SILENCES = 4  # as often may the longest silence fit into an exchange
 _MOST_IDLE = 64  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
+_LONGEST_KNOWN = 512  # of an address, for it to be remembered
 _LARGEST_REPLY = 16 * 1024 * 1024
 _AGAIN = "see whether it is up and its address is right, and repeat"
 
@@ -44,7 +45,7 @@ class Dialler:
         `headers` hold neither host nor the body's framing, except `transfer-encoding` for a body of unknown
         length, whose pieces must then be framed already.
         """
-        where = _parted(url)
+        where = _known(url) if len(url) <= _LONGEST_KNOWN else _parted(url)
         if isinstance(where, Refusal):
             return where
         try:
@@ -141,6 +142,9 @@ def _parted(url: str) -> SplitResult | Refusal:
     except ValueError:
         pass
     return Refusal("invalid_input", "the upstream's address is no http:// or https:// address", "mend its baseUrl")
+
+
+_known = lru_cache(maxsize=64)(_parted)  # the same few all day
 
 
 def _host(where: SplitResult) -> str:

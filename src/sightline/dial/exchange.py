@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import cast
 
 import httptools
@@ -14,6 +14,7 @@ Header = tuple[bytes, bytes]
 Body = Sequence[Buffer] | AsyncIterator[bytes]
 
 _JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
+_STEP = 512 * 1024  # of a body goes through TLS at once: what is encrypted is kept until the socket has taken it
 _UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
 
 
@@ -47,6 +48,7 @@ class Exchange(asyncio.Protocol):
         self._broken: str | None = None
         self._pieces: list[bytes] = []
         self._unread = 0
+        self._owed: Iterator[list[Buffer]] | None = None  # what is still to be written of the question
         self._parser = httptools.HttpResponseParser(self)
 
     # What the caller does.
@@ -57,6 +59,9 @@ class Exchange(asyncio.Protocol):
         if isinstance(body, Sequence):
             if sum(map(len, body)) < _JOINED:
                 self._transport.write(b"".join((head, *body)))
+            elif self._secured:
+                self._owed = _steps([head, *body])
+                self._write_on()
             else:
                 self._transport.writelines([head, *body])
         else:
@@ -109,7 +114,15 @@ class Exchange(asyncio.Protocol):
 
     async def peek(self, most: int, seconds: float | None, enough: Callable[[bytes], bool] | None = None) -> bytes:
         """What of the beginning has come when it is whole, enough, broken off or too slow; it will be read again."""
-        seen = bytearray()
+        data = self._gathered() if self._pieces else b""
+        if not ((data and enough is not None and enough(data)) or self.whole or len(data) >= most):
+            data = await self._peeked(bytearray(data), most, seconds, enough)
+        self._pieces[:0] = [data] if data else []
+        return data
+
+    async def _peeked(
+        self, seen: bytearray, most: int, seconds: float | None, enough: Callable[[bytes], bool] | None
+    ) -> bytes:
         try:
             async with asyncio.timeout(seconds):
                 while len(seen) < most and (piece := await self.piece()) is not None:
@@ -118,9 +131,12 @@ class Exchange(asyncio.Protocol):
                         break
         except (TimeoutError, Cut):
             pass
-        data = bytes(seen)
-        self._pieces[:0] = [data] if data else []
-        return data
+        return bytes(seen)
+
+    @property
+    def ready(self) -> bool:
+        """Nobody who reads now would have to wait."""
+        return self.whole or bool(self._pieces)
 
     @property
     def drained(self) -> bool:
@@ -130,7 +146,8 @@ class Exchange(asyncio.Protocol):
     @property
     def reusable(self) -> bool:
         """May another request follow? Not while an answer is unread, or bytes of a question are owed."""
-        return self.drained and self._lasting and self._asked and not self._transport.get_write_buffer_size()
+        asked = self._asked and self._owed is None and not self._transport.get_write_buffer_size()
+        return self.drained and self._lasting and asked
 
     def header(self, name: bytes) -> bytes:
         return next((value for key, value in self.headers if key == name), b"")
@@ -145,6 +162,15 @@ class Exchange(asyncio.Protocol):
         assert transport is not None
         inner.connection_made(transport)
         return inner
+
+    def _write_on(self) -> None:
+        """As much of what is owed as there is room for."""
+        while self._owed is not None and self._room.is_set() and not self.closed:
+            step = next(self._owed, None)
+            if step is None:
+                self._owed = None
+            else:
+                self._transport.writelines(step)
 
     async def _pour(self, body: AsyncIterator[bytes]) -> None:
         async for piece in body:
@@ -173,6 +199,7 @@ class Exchange(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._secured = transport.get_extra_info("ssl_object") is not None
 
     def data_received(self, data: bytes) -> None:
         if self.whole:  # words after the last word: this connection cannot be trusted with another request
@@ -180,7 +207,8 @@ class Exchange(asyncio.Protocol):
             self.close()
             return
         self.heard = True
-        self._room.set()  # whoever waits to write learns that there is an answer already
+        if not self._asked:
+            self._room.set()  # whoever waits to write learns that there is an answer already
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -195,10 +223,12 @@ class Exchange(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._room.set()
+        self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._lasting = False
+        self._owed = None
         if self._head and not self._framed and exc is None and self._broken is None:
             self.whole = True  # an answer without a length ends with its connection
         self._room.set()
@@ -238,3 +268,17 @@ class Exchange(asyncio.Protocol):
             return
         self.whole = True
         self._lasting = self._parser.should_keep_alive() and not self._bodiless
+
+
+def _steps(buffers: Sequence[Buffer]) -> Iterator[list[Buffer]]:
+    """The same bytes, so many at once."""
+    step: list[Buffer] = []
+    room = _STEP
+    for buffer in buffers:
+        view = memoryview(buffer)
+        while len(view) >= room:
+            yield [*step, view[:room]]
+            view, step, room = view[room:], [], _STEP
+        step.append(view)
+        room -= len(view)
+    yield step

@@ -217,7 +217,7 @@ class Engine:
         return Prepared(edits, reading, scene, rules, said)
 
     async def _decided(self, reading: Reading, visitor: Visitor, rules: Rules) -> tuple[Scene, Facts]:
-        facts = Facts()
+        facts = Facts(self._answers.at_hand(reading.scene, visitor, rules))
         for _ in range(_ROUNDS):
             outcome = decide(reading.scene, facts, rules)
             if isinstance(outcome, Scene):

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TypeVar
 
 from sightline.engine import flights
+from sightline.engine.again import Again
 from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.flights import Here
@@ -80,6 +81,7 @@ class Looks:
         self._seers = seers
         self._options = options
         self._eyes = eyes
+        self._again = Again()
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
@@ -141,13 +143,13 @@ class Looks:
                 await self.keep(inline, visitor)
 
     def _there(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, str]:
-        known = {inline: digest for inline in images if (digest := self._digests.get(inline.key))}
+        known = {inline: digest for inline in images if (digest := self._digests.get(self._again.key(inline)))}
         held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
         return {inline: digest for inline, digest in known.items() if digest in held}
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""
-        if known := self._digests.get(inline.key):
+        if known := self._digests.get(self._again.key(inline)):
             return known
         image = self.opened(inline)
         return image if isinstance(image, Refusal) else image.sha256

@@ -59,4 +59,4 @@ def sound(text: str) -> str:
 
 def plain(text: str) -> str:
     """One line for a terminal, which obeys what it cannot print."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)

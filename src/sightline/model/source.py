@@ -28,6 +28,14 @@ class Inline:
             known = self.__dict__["_key"] = blake3(self.text).hexdigest()
         return known
 
+    @property
+    def is_named(self) -> bool:
+        return "_key" in self.__dict__
+
+    def named(self, key: str) -> None:
+        """By somebody who holds the same text, and its key."""
+        self.__dict__["_key"] = key
+
     def __hash__(self) -> int:
         known: int | None = self.__dict__.get("_sample")
         if known is None:

@@ -94,12 +94,12 @@ class Proxy:
             self._watch.ended(request, reply.status)
             return
         line: Line | None = scope.get("extensions", {}).get(LINE)
-        reply = Reply(send, speaks(path, request.headers), heard=way.wire is not None, line=line)
+        reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
         self._metrics.begun()
         try:
             length = request.header(b"content-length")
             most = LARGEST if way.wire else _PASSED_ALONG
-            body = await taken(receive, int(length) if length.isdigit() else None, most)
+            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
             async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
                 await self._serve(request, way, body, reply)
         except Gone:
@@ -301,7 +301,8 @@ class Proxy:
             self._tell(request, way, prepared.receipt)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
         changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
-        return await self._forward(request, replace(way, url=prepared.address(way.url)), parts, changes)
+        url = prepared.address(way.url)
+        return await self._forward(request, way if url == way.url else replace(way, url=url), parts, changes)
 
     async def _forward(
         self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+
+from sightline.surfaces.proxy.line import Line
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -36,10 +39,14 @@ class Flowing:
     over: asyncio.Event  # its last piece has come
 
 
-async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowing:
+async def taken(receive: Receive, length: int | None, most: int, line: Line | None = None) -> Held | Flowing:
     """The body of a request of `length` bytes, if it announces one."""
     if length is not None and length > most:
         return _flowing(receive, b"", chunked=False)
+    if length is not None and line is not None:
+        if (data := await line.whole(length)) is None:
+            raise Gone
+        return Held(data)
     message = await _next(receive)
     if not message.get("more_body"):
         return Held(message["body"])
@@ -48,7 +55,7 @@ async def taken(receive: Receive, length: int | None, most: int) -> Held | Flowi
 
 async def _filled(receive: Receive, message: Message, length: int) -> Held:
     """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
-    data = bytearray(length)
+    data = unwritten(length)
     at = 0
     with memoryview(data) as view:
         while True:
@@ -58,6 +65,16 @@ async def _filled(receive: Receive, message: Message, length: int) -> Held:
             if not message.get("more_body"):
                 return Held(data)
             message = await _next(receive)
+
+
+def unwritten(length: int) -> bytearray:
+    """So many bytes, to be written over: to have them zero first costs as much as to copy them."""
+    made: bytearray = _raw(None, length)
+    return made
+
+
+_raw = ctypes.pythonapi.PyByteArray_FromStringAndSize
+_raw.restype, _raw.argtypes = ctypes.py_object, (ctypes.c_char_p, ctypes.c_ssize_t)
 
 
 async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:

@@ -81,13 +81,13 @@ UNCHANGED = Changes()
 
 
 def _hops(headers: Headers) -> frozenset[bytes]:
-    named = (value for name, value in headers if name == b"connection")
-    return _HOPS | {each.strip().lower() for value in named for each in value.split(b",")}
+    named = [value for name, value in headers if name == b"connection"]
+    return _HOPS.union(each.strip().lower() for value in named for each in value.split(b",")) if named else _HOPS
 
 
 def backward(status: int, headers: Headers) -> Headers:
     """The headers of an answer for the client."""
-    dropped = _hops(headers) | ({b"content-length"} if status in _BODILESS else set())
+    dropped = _hops(headers) | {b"content-length"} if status in _BODILESS else _hops(headers)
     return [header for header in headers if header[0] not in dropped]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sightline.dial import Exchange
 from sightline.model.profile import WireName
 from sightline.surfaces.proxy.bodies import unpacked
-from sightline.wire.opening import Rejected, opening
+from sightline.wire.opening import Opening, Rejected, opening
 from sightline.wire.unrolled import unrolled
 
 LARGEST_ERROR = 64 * 1024
@@ -20,8 +20,14 @@ async def rejection(exchange: Exchange, patience: float) -> Rejected | None:
         return Rejected(exchange.status, said.decode("utf-8", "replace"))
     if exchange.status != 200:
         return None
-    seen = await exchange.peek(LARGEST_ERROR, patience, enough=lambda seen: opening(seen) is not None)
-    found = opening(seen)
+    found: Opening | None = None
+
+    def known(seen: bytes) -> bool:
+        nonlocal found
+        found = opening(seen)
+        return found is not None
+
+    await exchange.peek(LARGEST_ERROR, patience, known)
     return found if isinstance(found, Rejected) else None
 
 

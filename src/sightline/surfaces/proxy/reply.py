@@ -12,11 +12,12 @@ from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
 from sightline.surfaces.proxy.heard import LARGEST_ERROR, is_stream
-from sightline.surfaces.proxy.line import Line
+from sightline.surfaces.proxy.line import AT_ONCE, Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 from sightline.wire.loop import Ear
 
+_UNHEARD = 64 * 1024  # so much of a stream may have gone out before it is listened to
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
 
 
@@ -25,8 +26,10 @@ class Reply:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._line = line
-        self._wire = wire
+        self.wire = wire
         self._hearing = Hearing(wire.voice) if heard else None
+        self._unheard: list[bytes] = []
+        self._owed = 0  # bytes of them
         self.begun = False
         self._held = False
         self._ear: Ear | None = None
@@ -48,7 +51,8 @@ class Reply:
             return
         if not is_stream(exchange):
             self._hearing = None
-        await self._start(exchange.status, backward(exchange.status, exchange.headers))
+        at_once = exchange.ready and ear is None  # of which an ear may leave out all
+        await self._start(exchange.status, backward(exchange.status, exchange.headers), at_once=at_once)
         await self._pour(exchange, ear if self._hearing else None)
 
     @contextmanager
@@ -105,7 +109,7 @@ class Reply:
             await self._say(Broken(message))
             await self._end()
             return
-        shape = self._wire.permanent if retry_after is None else self._wire.passing
+        shape = self.wire.permanent if retry_after is None else self.wire.passing
         body = orjson.dumps(shape(message))
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
         if retry_after is not None:
@@ -150,23 +154,33 @@ class Reply:
         await self._end()
 
     def _pass(self, data: bytes) -> bool:
-        assert self._hearing is not None
+        """On at once, and listened to later: the words of an upstream go out as they came, whatever they are."""
         assert self._line is not None
         heard = data if self._ear is None else self._ear.hear(data)
         if not heard:
             return True
-        self._hearing, words = listen(self._hearing, Chunk(heard))
-        return self._line.write(words)
+        self._unheard.append(heard)
+        self._owed += len(heard)
+        if self._owed > _UNHEARD:
+            self._catch_up()
+        return self._line.write(heard)
+
+    def _catch_up(self) -> None:
+        assert self._hearing is not None
+        data, self._unheard, self._owed = b"".join(self._unheard), [], 0
+        self._hearing, _ = listen(self._hearing, Chunk(data))
 
     async def _say(self, event: Event) -> None:
         assert self._hearing is not None
+        if self._unheard:
+            self._catch_up()
         self._hearing, words = listen(self._hearing, event)
         if words:
             await self._body(words, more=True)
 
-    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> None:
         self.begun, self.status = True, status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.start", "status": status, "headers": headers, AT_ONCE: at_once})
 
     async def _body(self, data: bytes, more: bool) -> None:
         self.ended = not more

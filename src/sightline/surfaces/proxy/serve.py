@@ -9,13 +9,16 @@ import logging
 import re
 import socket
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
+import httptools
 import uvicorn
+from uvicorn._types import HTTPScope
 from uvicorn.protocols.http import httptools_impl
 
-from sightline.surfaces.proxy.bodies import Message
-from sightline.surfaces.proxy.line import LINE
+from sightline.surfaces.proxy.bodies import Message, unwritten
+from sightline.surfaces.proxy.line import AT_ONCE, LINE
 
 App = Callable[..., Coroutine[Any, Any, None]]
 
@@ -24,8 +27,11 @@ _HEAD_SECONDS = 30.0
 _KEPT = 31 * 1024 * 1024
 _COLLECTED = (5_000, 20, 20)
 
-# Bodies of megabytes are the rule here: to ask a client to wait at every 64 KiB costs more than to take it all.
+# Bodies of megabytes are the rule here: what has not come yet of one is read straight into its place. Of one that only
+# flows through, to ask a client to wait at every 64 KiB costs more than to take a megabyte.
+_STRAIGHT = 64 * 1024
 _UNREAD = 1024 * 1024
+_SCRATCH = 256 * 1024
 
 _sound = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
 
@@ -37,10 +43,15 @@ class _Cycle(httptools_impl.RequestResponseCycle):
     they are there.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, protocol: _Protocol, scope: HTTPScope, *, expects: bool, keep_alive: bool) -> None:
+        self.protocol, self.scope, self.transport, self.flow = protocol, scope, protocol.transport, protocol.flow
+        self.message_event = asyncio.Event()
+        self.on_response = protocol.on_response_complete
+        self.disconnected = self.response_started = self.response_complete = False
+        self.keep_alive, self.waiting_for_100_continue, self.more_body = keep_alive, expects, True
+        self.chunked_encoding, self.expected_content_length = None, 0
         self.pieces: list[bytes] = []
-        self.unread = 0
+        self.unread, self.most = 0, _STRAIGHT  # bytes; until the application says what it wants of the rest
         self.leaving: Callable[[], None] | None = None
         self._head = b""
 
@@ -58,20 +69,52 @@ class _Cycle(httptools_impl.RequestResponseCycle):
             del self.scope["extensions"]  # a circle that only the collector would find
             self.leaving = None
             self.on_response = _nothing
+            self.protocol.tasks.discard(asyncio.current_task())
+            del self.protocol  # another one
 
     async def receive(self) -> Message:  # type: ignore[override]
-        if self.waiting_for_100_continue and not self.transport.is_closing():
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            self.waiting_for_100_continue = False
+        self._go_on()
         if not self.disconnected and not self.response_complete:
+            self.most = _UNREAD
             self.flow.resume_reading()
-            await self.message_event.wait()
-            self.message_event.clear()
+            await self._more()
         if self.disconnected or self.response_complete:
             return {"type": "http.disconnect"}
         pieces, self.pieces, self.unread = self.pieces, [], 0
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    async def whole(self, length: int) -> bytes | bytearray | None:
+        """The whole body, of which so many bytes are announced; None: the client has left."""
+        self._go_on()
+        if self.more_body and length - self.unread >= _STRAIGHT and not self.disconnected:
+            return await self._filled(length)
+        self.most = length + 1  # it is wanted to its end
+        self.flow.resume_reading()
+        while self.more_body and not self.disconnected:
+            await self._more()
+        pieces, self.pieces, self.unread = self.pieces, [], 0
+        return None if self.disconnected else pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def _filled(self, length: int) -> bytearray | None:
+        data = unwritten(length)
+        with memoryview(data) as view:
+            begun = b"".join(self.pieces)
+            view[: len(begun)] = begun
+            self.pieces, self.unread = [], 0
+            self.protocol.fill(view[len(begun) :])
+            while self.more_body and not self.disconnected:
+                await self._more()
+        return None if self.disconnected else data
+
+    def _go_on(self) -> None:
+        if self.waiting_for_100_continue and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.waiting_for_100_continue = False
+
+    async def _more(self) -> None:
+        await self.message_event.wait()
+        self.message_event.clear()
 
     async def send(self, message: Message) -> None:  # type: ignore[override]
         if self.flow.write_paused and not self.disconnected:
@@ -80,6 +123,8 @@ class _Cycle(httptools_impl.RequestResponseCycle):
             return
         if not self.response_started:
             self._begin(message["status"], message["headers"])
+            if not message.get(AT_ONCE):
+                asyncio.get_running_loop().call_soon(self._put, b"")
             return
         more = message["more_body"]
         self._put(self._framed(message["body"], more=more))
@@ -88,7 +133,9 @@ class _Cycle(httptools_impl.RequestResponseCycle):
 
     def write(self, data: bytes) -> bool:
         """Bytes of a body, at once; false: no more of them until there is room."""
-        if not self.disconnected:
+        if self.chunked_encoding and data and not self._head and not self.disconnected:  # as nearly always
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        elif not self.disconnected:
             self._put(self._framed(data, more=True))
         return not self.flow.write_paused
 
@@ -107,7 +154,6 @@ class _Cycle(httptools_impl.RequestResponseCycle):
         if not self.keep_alive:
             lines += b"connection: close\r\n"
         self._head = b"%b%b\r\n" % (httptools_impl.STATUS_LINE[status], lines)
-        asyncio.get_running_loop().call_soon(self._put, b"")
 
     def _framed(self, data: bytes, *, more: bool) -> bytes:
         if self.scope["method"] == "HEAD":
@@ -142,28 +188,39 @@ def _nothing() -> None:
     """Its connection is nobody's any more."""
 
 
-setattr(httptools_impl, "RequestResponseCycle", _Cycle)  # noqa: B010, a name that it does not export
-
-
 class _Protocol(httptools_impl.HttpToolsProtocol):
     """Requests whose head is too long or too slow end here, and trailers are no headers."""
 
     head_seconds = _HEAD_SECONDS
+    cycle: _Cycle | None  # type: ignore[assignment]
+
+    def __init__(self, scratch: memoryview, **given: Any) -> None:
+        """All connections of a server read into `scratch`: what is there is parsed before another comes to read."""
+        super().__init__(**given)
+        self._reader = _Reader(self, scratch)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_protocol(self._reader)
         self._head = 0  # bytes of a head that has not ended
         self._in_head = True
         self._slow: asyncio.TimerHandle | None = self.loop.call_later(self.head_seconds, self.transport.abort)
+        self._resting = 0.0  # since when nothing is asked; 0: something is
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
+        self._reader.place = None
         if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
             self.cycle.leaving()
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def data_received(self, data: bytes | memoryview) -> None:
+        super().data_received(data)  # type: ignore[arg-type]
+        cycle = self.cycle
+        if cycle is not None and cycle.more_body and cycle.unread >= cycle.most and not cycle.response_complete:
+            self.flow.pause_reading()
         if self._in_head and not self.transport.is_closing():
             self._head += len(data)
             if self._head > _LARGEST_HEAD:
@@ -172,7 +229,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
                 self._slow = self.loop.call_later(self.head_seconds, self.transport.abort)
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self._in_head, self._head = True, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -182,7 +239,52 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._in_time()
-        super().on_headers_complete()
+        where, version = httptools.parse_url(self.url), self.parser.get_http_version()
+        where.path.decode("ascii")  # or it is none
+        scope: Any = {
+            "type": "http",
+            "method": self.parser.get_method().decode("ascii"),
+            "headers": self.headers,
+            "raw_path": where.path,
+            "query_string": where.query or b"",
+        }
+        waits = self.cycle is not None and not self.cycle.response_complete
+        lasting = version != "1.0" and self.parser.should_keep_alive()
+        self.cycle = _Cycle(self, scope, expects=self.expect_100_continue, keep_alive=lasting)
+        if waits:  # for its turn behind another
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+        else:
+            self._start_asgi_task(self.cycle, self.app)
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self.tasks.add(self.loop.create_task(cycle.run_asgi(app)))  # it takes itself out: a callback costs a turn
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._resting = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._rest_for(self.timeout_keep_alive)
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._resting = 0.0  # the timer stays, and will see: to set and to take back one for each request costs more
+
+    def _rest_for(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        left = self._resting + self.timeout_keep_alive - self.loop.time()
+        if self._resting and left <= 0:
+            super().timeout_keep_alive_handler()
+        elif self._resting:
+            self._rest_for(left)
 
     def on_body(self, body: bytes) -> None:
         cycle = self.cycle
@@ -191,14 +293,46 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
             return
         cycle.pieces.append(body)
         cycle.unread += len(body)
-        if cycle.unread > _UNREAD:
-            self.flow.pause_reading()
         cycle.message_event.set()
+
+    def fill(self, place: memoryview) -> None:
+        """The rest of a body, as long as its head has announced, goes to this place and past the parser."""
+        self._reader.place = place
+        self.flow.resume_reading()
+
+    def filled(self) -> None:
+        """What comes now is another request: the parser still waits for the rest of this one."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+        self.on_message_complete()
 
     def _in_time(self) -> None:
         if self._slow is not None:
             self._slow.cancel()
             self._slow = None
+
+
+class _Reader(asyncio.BufferedProtocol):
+    """Takes for a `_Protocol` what comes, where it belongs: the rest of a long body is not copied once."""
+
+    def __init__(self, protocol: _Protocol, scratch: memoryview) -> None:
+        self._protocol = protocol
+        self._scratch = scratch
+        self.place: memoryview | None = None  # of what is still to come of a body
+        self.pause_writing, self.resume_writing = protocol.pause_writing, protocol.resume_writing  # type: ignore[method-assign]
+        self.connection_lost = protocol.connection_lost  # type: ignore[method-assign]
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._scratch if self.place is None else self.place
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.place is None:
+            self._protocol.data_received(self._scratch[:nbytes])
+            return
+        self.place = self.place[nbytes:]
+        if not self.place:
+            self.place = None
+            self._protocol.filled()
 
 
 def _settled() -> None:
@@ -235,7 +369,7 @@ async def listen(app: App, sock: socket.socket, ready: Callable[[], None] = lamb
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
-        http=_Protocol,
+        http=partial(_Protocol, memoryview(bytearray(_SCRATCH))),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         access_log=False,

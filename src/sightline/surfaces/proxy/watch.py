@@ -88,5 +88,4 @@ def line(passing: Passing, status: int, way: Route | None) -> dict[str, Json]:
 
 def labels(request: Request) -> tuple[tuple[str, str], ...]:
     """What the client calls its session. Nothing is ever looked up by it."""
-    given = ((name.decode(), plain(request.header(name)[:_LONGEST])) for name in _SESSIONS)
-    return tuple((name, value) for name, value in given if value)
+    return tuple([(name.decode(), plain(value[:_LONGEST])) for name in _SESSIONS if (value := request.header(name))])

@@ -53,15 +53,15 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
     yield from (Text(place, name, box, None) for name, box in _names(pixels, bare, box))
 
 
-def signed(pixels: Pixels, lines: Iterable[Line], plots: Sequence[Box]) -> list[Line]:
+def signed(pixels: Pixels, lines: Iterable[Line], plots: Sequence[Box]) -> tuple[Line, ...]:
     """Lines beside charts, and with each number the minus before it that the reader lost; it is not sure then."""
-    return [
+    return tuple(
         replace(line, text=f"-{line.text}", box=_with_minus(line.box), least=0.0)
         if (number(line.text) or 0) > 0 and line.text[:1].isdigit() and dashed(pixels, line.box, CLOSE)
         and not any(inside(line.box, plot) for plot in plots)
         else line
         for line in lines
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 def _with_minus(box: Box) -> Box:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sightline.model.geometry import Box, Size
+from sightline.seers.local.finding import heading
 from sightline.seers.local.looking import see
 from sightline.seers.local.reading import without_strokes
 from sightline.seers.local.say import describe
-from sightline.seers.local.seen import Part, Seen
+from sightline.seers.local.seen import Part, Seen, Table
 from tests.requirements import requirement
 from tests.seers.local.screens import ORANGE, WHITE, line
 from tests.seers.local.sketch import Sketch
@@ -114,3 +115,13 @@ def test_strokes_are_letters_of_chinese_only_beside_others() -> None:
     assert [each.text for each in without_strokes(read)] == ["Cork", "—", "="]
     beside = [line("会議", 20, 20), line("一", 80, 20)]
     assert [each.text for each in without_strokes(beside)] == ["会議", "一"]
+
+
+def test_a_heading_is_larger_than_the_cells_below_it_and_no_cell_is_one() -> None:
+    names = ("Item", "12", "Laptops", "30", "Sofia", "42")
+    cells = [line(name, 40 + 200 * (at % 2), 80 + 40 * (at // 2), 14 if name == "Sofia" else 12)
+             for at, name in enumerate(names)]  # fmt: skip
+    table = Table(Box(30, 74, 500, 120), tuple(((at,), (at + 1,)) for at in range(0, 6, 2)))
+    head = line("Budget", 40, 20, 20)
+    assert heading(Seen(Size(600, 300), tuple(cells), tables=(table,))) is None
+    assert heading(Seen(Size(600, 300), (*cells, head), tables=(table,))) == head

@@ -427,13 +427,14 @@ def _has_most_below(box: Box, seen: Seen) -> bool:
 def heading(seen: Seen) -> Line | None:
     """The largest line beside those of bars, buttons and cells, if clearly larger than most; of equals the first."""
     held = {at for part in of_kind(seen, "button", "field", "bar") for at in part.lines}
-    held |= {at for table in seen.tables for row in table.rows[1:] for cell in row for at in cell}
-    free = [line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
-    if not free:
+    cells = {at for table in seen.tables for row in table.rows[1:] for cell in row for at in cell}
+    free = [at for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
+    sizes = {at: letter_size(seen.lines[at]) for at in free}
+    largest = max((at for at in free if at not in cells), key=sizes.__getitem__, default=None)
+    if largest is None:
         return None
-    usual = sorted(map(letter_size, free))[len(free) // 2]
-    largest = max(free, key=letter_size)
-    return largest if letter_size(largest) >= usual * _LARGER or len(free) == 1 else None
+    usual = sorted(sizes.values())[len(sizes) // 2]
+    return seen.lines[largest] if sizes[largest] >= usual * _LARGER or len(free) == 1 else None
 
 
 def letter_size(line: Line) -> float:

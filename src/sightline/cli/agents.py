@@ -20,6 +20,7 @@ class Agent:
     lines: str = ""  # … and what goes in there
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
+    mcp: str = ""  # how it gets the tools over MCP; empty: it takes none
     provider: str = ""  # the one that the lines speak of where nobody names another
     model: str = ""  # likewise; empty: they speak of none
 
@@ -54,6 +55,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "claude",
             "Claude Code",
+            mcp="claude mcp add --scope user sightline -- sightline mcp",
             point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
             once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P/u/$N"}}'""",
             file="~/.claude/settings.json",
@@ -66,6 +68,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "codex",
             "Codex",
+            mcp="codex mcp add sightline -- sightline mcp",
             point="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
             '{name="Sightline",base_url="$P/u/$N/v1",wire_api="responses",requires_openai_auth=true}\'',
@@ -83,6 +86,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "qwen",
             "Qwen Code",
+            mcp="qwen mcp add -s user sightline sightline mcp",
             once="OPENAI_BASE_URL=$P/u/$N/v1 qwen --auth-type openai",
             file="~/.qwen/settings.json",
             lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$P/u/$N/v1", "envKey": "$K",\n'
@@ -109,6 +113,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "opencode",
             "opencode",
+            mcp="opencode mcp add sightline -- sightline mcp",
             point='"baseURL": "$P/u/NAME/v1" of the provider in opencode.json',
             once="OPENCODE_CONFIG_CONTENT='"
             '{"provider":{"$N":{"options":{"baseURL":"$P/u/$N/v1"},"models":{"$M":'
@@ -125,6 +130,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "gemini",
             "Gemini CLI",
+            mcp="gemini mcp add -s user sightline sightline mcp",
             point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             once="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
             file="~/.gemini/.env",
@@ -135,6 +141,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "cline",
             "Cline CLI",
+            mcp="cline mcp add --yes sightline -- sightline mcp",
             point="cline auth -p openai -k KEY -m $M -b $P/u/$N/v1",
             once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $P/u/$N/v1; cline --data-dir DIR PROMPT",
             file="~/.cline/data/settings/providers.json, written by",
@@ -146,6 +153,7 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "copilot",
             "Copilot CLI",
+            mcp="copilot mcp add sightline -- sightline mcp",
             point="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot, with a key of your own",
             once="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 COPILOT_PROVIDER_TYPE=openai"
             " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL copilot",

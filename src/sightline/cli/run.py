@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
         say("no agent is named; write: sightline run -- AGENT ARGS")
         return _USAGE
     settings = load()
-    warn(settings.warnings)
+    warn((*settings.warnings, *settings.advice))
     found = shutil.which(command[0], path=settings.environment.get("PATH"))
     if found is None:
         return refused(Refusal("not_found", f"{command[0]} is not found", "install it, or give its whole path"))

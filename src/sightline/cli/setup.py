@@ -113,6 +113,7 @@ def _lines(agent: Agent, address: str) -> Iterator[str]:
         ("One run", agent.once),
         (f"For good, merged into {agent.file}" if agent.file else "", agent.lines),
         ("Its model is declared as seeing by", agent.sees),
+        ("The tools over MCP, with or without the proxy", agent.mcp),
         ("Mind", agent.note),
     )
     for title, text in sections:

@@ -56,6 +56,7 @@ class Directory:
 
     named: Mapping[str, Upstream]
     owners: Mapping[WireName, Upstream]  # who gets requests of each kind when no upstream is named
+    stray: WireName = "openai_chat"  # the kind of a request that does not tell: its credential goes to that owner
 
 
 def joined(base: str, path: str) -> str:

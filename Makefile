@@ -47,7 +47,7 @@ e2e: setup ## real agents through the real proxy (installs Node 22 and the agent
 	@scripts/peers-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 
-bench: setup ## the figures: proxy, pixels, wires, retention, seers, reading (about an hour; bench/README.md)
+bench: setup ## the figures: proxy, acp, pixels, wires, retention, seers, reading (about an hour; bench/README.md)
 	@$(BIN)/python bench/run.py
 
 mutate: setup ## breaks wire/ and passes/ in 240 small ways and counts how many the tests notice

@@ -2,16 +2,20 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop, all.
+BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday,
+loop, and all.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
+import acp
 import charts
 import everyday
 import legibility
 import loop
+import mcp_door
 import ocr
 import peers
 import pixels
@@ -24,6 +28,8 @@ import wires
 RESULTS = Path(__file__).resolve().parent / "results"
 BENCHMARKS = (
     "proxy",
+    "mcp",
+    "acp",
     "pixels",
     "wires",
     "retention",
@@ -38,7 +44,9 @@ BENCHMARKS = (
 
 
 def main() -> None:
-    benchmarks = (proxy, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop)
+    benchmarks = (
+        proxy, mcp_door, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop,
+    )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("benchmark", nargs="?", choices=[*BENCHMARKS, "all"], default="all")
@@ -58,30 +66,23 @@ def main() -> None:
 
 def one(name: str, args: argparse.Namespace) -> None:
     file = args.json or RESULTS / f"{name}.json"
-    match name:
-        case "legibility":
-            legibility.run(1 if args.quick else 5, file, args.only)
-        case "ocr":
-            ocr.run(1 if args.quick else 5, file, args.only)
-        case "charts":
-            charts.run(1 if args.quick else 5, file)
-        case "questions":
-            questions.run(file)
-        case "everyday":
-            everyday.run(file)
-        case "pixels":
-            pixels.run(args.rounds, file)
-        case "wires":
-            wires.run(args.rounds, file)
-        case "seers":
-            seers.run(args.rounds, file)
-        case "loop":
-            loop.run(args.rounds, file)
-        case "retention":
-            retention.run(1 if args.quick else retention.SEEDS, file)
-        case _:
-            named = [peer for peer in peers.PEERS if peer not in args.without]
-            proxy.run(1 if args.quick else args.rounds, named, file, quick=args.quick)
+    rounds, seeds = 1 if args.quick else args.rounds, 1 if args.quick else 5
+    runs: dict[str, Callable[[], None]] = {
+        "proxy": lambda: proxy.run(rounds, [p for p in peers.PEERS if p not in args.without], file, quick=args.quick),
+        "mcp": lambda: mcp_door.run(rounds, file),
+        "acp": lambda: acp.run(rounds, file),
+        "pixels": lambda: pixels.run(args.rounds, file),
+        "wires": lambda: wires.run(args.rounds, file),
+        "retention": lambda: retention.run(1 if args.quick else retention.SEEDS, file),
+        "seers": lambda: seers.run(args.rounds, file),
+        "legibility": lambda: legibility.run(seeds, file, args.only),
+        "ocr": lambda: ocr.run(seeds, file, args.only),
+        "charts": lambda: charts.run(seeds, file),
+        "questions": lambda: questions.run(file),
+        "everyday": lambda: everyday.run(file),
+        "loop": lambda: loop.run(args.rounds, file),
+    }
+    runs[name]()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,18 @@ from tests.requirements import requirement
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "THREAT_MODEL.md").read_text("utf-8")
-DOORS = ("The proxy", "Images", "Files", "The tools", "The web reader", "Seers", "The record", "Settings and commands")
+DOORS = (
+    "The proxy",
+    "The relay",
+    "Images",
+    "Files",
+    "The tools",
+    "The MCP server",
+    "The web reader",
+    "Seers",
+    "The record",
+    "Settings and commands",
+)
 HEADER = ["threat", "what stands against it", "shown by"]
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 from sightline import __version__
@@ -11,6 +12,7 @@ from sightline.model.profile import Lesson
 from sightline.settings import FILE_NAME
 from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
+from tests.cli.test_serve import serving
 from tests.requirements import requirement
 from tests.scripted.models import SEES
 from tests.scripted.provider import Provider
@@ -27,6 +29,29 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     assert "\n  local\n" in ended.out, "what reads on this machine is always there"
     assert "start it with: sightline serve" in ended.out or "proxy      http://127.0.0.1:8790" in ended.out
     assert all(agent.title in ended.out for agent in AGENTS.values())
+
+
+@requirement("doctor.proxy")
+def test_a_proxy_is_found_on_its_port_with_a_token_and_without() -> None:
+    for env in ({}, {"SIGHTLINE_TOKEN": "s3cret"}):
+        with serving(**env) as (_, address):
+            port = address.rpartition(":")[2]
+            for told in ({}, env):
+                found = sightline("doctor", "--json", "--port", port, env={**ALONE, **told}).json
+                assert found["listening"] == address
+    assert sightline("doctor", "--json", "--port", port, env=ALONE).json["listening"] is None
+
+
+@requirement("mode.route.model")
+def test_a_mode_that_lacks_its_model_is_told_here_and_when_the_proxy_starts() -> None:
+    env = {**ALONE, "SIGHTLINE_MODE": "route"}
+    told = "mode is route and imageModel is not set"
+    assert told in sightline("doctor", env=env).out
+    with serving(**env) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60)[1].count(told) == 1
+    assert told in sightline("run", "--", "true", env=env).err
+    assert told not in sightline("doctor", env={**env, "SIGHTLINE_IMAGE_MODEL": "eyes-1"}).out
 
 
 @requirement("doctor", "settings.hidden")

@@ -57,10 +57,11 @@ def get(address: str, path: str) -> tuple[int, bytes]:
 def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_it_stops() -> None:
     with serving() as (process, address):
         assert process.stdout
-        lines = [process.stdout.readline() for _ in range(len(AGENTS) + 3)]
-        assert [line.split("  ")[1].strip() for line in lines[1:-2]] == [agent.title for agent in AGENTS.values()]
+        lines = [process.stdout.readline() for _ in range(len(AGENTS) + 4)]
+        assert [line.split("  ")[1].strip() for line in lines[1:-3]] == [agent.title for agent in AGENTS.values()]
         assert f"sightline run -- claude, or ANTHROPIC_BASE_URL={address}/u/NAME" in lines[1]
-        assert f"{address}/v1 (OpenAI)" in lines[-2]
+        assert f"{address}/v1 (OpenAI)" in lines[-3]
+        assert lines[-2].split() == ["MCP", "hosts", f"{address}/mcp"]
         assert "Ctrl-C" in lines[-1]
         assert get(address, "/sightline/health")[0] == 200
 
@@ -158,6 +159,27 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
         assert not any(Path(f"/proc/{each}").exists() for each in now)
+
+
+@requirement("serve.counts")
+def test_whichever_worker_is_asked_the_counts_are_those_of_all() -> None:
+    with Provider() as provider, serving("--workers", "3", "--upstream", provider.url) as (_, address):
+        for _ in range(12):
+            assert get(address, "/v1/models")[0] == 200
+        while counted(address) < 12:  # the last one is counted when its answer is out
+            pass
+        assert {counted(address) for _ in range(12)} == {12}
+
+
+def counted(address: str) -> int:
+    said = get(address, "/sightline/metrics")[1].splitlines()
+    return sum(int(line.split()[-1]) for line in said if line.startswith(b"sightline_requests_total{"))
+
+
+def test_what_no_worker_could_do_is_said_once() -> None:
+    ended = sightline("serve", "--port", "0", "--workers", "2", "--upstream", "nobody")
+    assert ended.err.count("is neither a known upstream nor an address") == 1
+    assert ended.code != 0
 
 
 @requirement("serve.workers")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 
 import pytest
 
-from sightline.dial import Cut, Dialler, Exchange
+from sightline.dial import Cut, Dialler, Exchange, Header
 from sightline.model.refusal import Refusal
 from tests.dial.test_dialler import everything, fetched, forever, saying, sent
 from tests.dial.upstream import Peer, listening, turn, until_it_rests
@@ -43,6 +44,89 @@ async def test_a_request_that_died_with_a_kept_connection_is_sent_once_more_and_
         )
         assert [request.body for request in upstream.requests] == [b"first", b"second", b"second"]
         assert upstream.connections == 2
+
+
+@requirement("dial.once")
+async def test_a_request_that_somebody_may_have_worked_on_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection was alive when the request came, and ended long after it."""
+    monkeypatch.setattr("sightline.dial.exchange._SOON", 0.0)
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer()
+        await peer.request()
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream)
+        assert isinstance(await dialler.send("POST", upstream.url, [], [b"{}"]), Refusal)
+        assert (upstream.connections, len(upstream.requests)) == (1, 2)
+
+
+@requirement("dial.once")
+async def test_a_connection_that_ends_while_a_request_is_written_has_had_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.dial.exchange._SOON", 0.0)
+
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer()
+        if peer.number == 1:
+            await peer.reader.readexactly(1000)  # of many, and no more
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        await fetched(dialler, upstream)
+        assert await fetched(dialler, upstream, body=[bytes(50_000_000)]) == b"ok"
+        assert (upstream.connections, len(upstream.requests)) == (2, 2)
+        await dialler.close()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x-goog-api-key", b"abcd\r\nX-Evil: 1"),
+        (b"x-a\r\nx-b", b"c"),
+        (b"x-a", b"b\nc"),
+        (b"x-a", b"b\rc"),
+        (b"x-a", b"b\0c"),
+    ],
+)
+@requirement("dial.lines")
+async def test_a_header_that_would_be_two_goes_nowhere(header: Header) -> None:
+    async with listening(forever) as upstream:
+        outcome = await Dialler().send("POST", upstream.url, [(b"x-first", b"1"), header], [b"{}"])
+        assert isinstance(outcome, Refusal)
+        assert (outcome.code, upstream.connections) == ("invalid_input", 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "more"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"x-header: " + b"y" * 8000 + b"\r\n"),
+        (b"HTTP/1.1 200 OK\r\nx-header: ", b"y" * 8000),
+        (b"", b"HTTP/1.1 100 Continue\r\nx-header: " + b"y" * 8000 + b"\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", b"x-a: " + b"y" * 8000 + b"\r\n"),
+    ],
+    ids=["headers", "one header", "interim answers", "trailers"],
+)
+@requirement("dial.head_bound")
+async def test_an_answer_s_head_without_an_end_is_cut_off(start: bytes, more: bytes) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.say(start)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await peer.say(more)
+
+    async with listening(script) as upstream:
+        dialler = Dialler()
+        outcome = await dialler.send("POST", upstream.url, [], [b"{}"])
+        if isinstance(outcome, Exchange):
+            with pytest.raises(Cut, match="no end"):
+                await everything(outcome)
+        else:
+            assert "its head has no end" in outcome.what
+        await upstream.ended.wait()
 
 
 @requirement("dial.once")

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
     def play_turn(
         *commands: list[str],
         provider: str,
-        script: list[list[tuple[str, dict[str, Any]]]] | None = None,
+        script: Sequence[Sequence[tuple[str, dict[str, Any]]]] | None = None,
         files: dict[Path, str] | None = None,
         environment: dict[str, str] | None = None,
     ) -> Outcome:
@@ -108,7 +108,7 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
             usual | (environment or {}),
             str(project),
             provider,
-            script or [],
+            [list(step) for step in script or ()],
             {str(name): text for name, text in (files or {}).items()},
             isolated=isolation() is not None,
         )

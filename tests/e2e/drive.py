@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.scripted import chat, limits, messages, responses
+from tests.scripted import chat, gemini, limits, messages, responses
 from tests.scripted.provider import Provider, deepseek
 from tests.scripted.replies import body_of
 from tests.scripted.server import Exchange, Reply
@@ -40,7 +40,13 @@ PROVIDERS: dict[str, Callable[..., Provider]] = {
         responses_limits=replace(limits.RESPONSES, edge=200),
     ),
 }
-_FACES = {"/messages": messages, "/chat/completions": chat, "/responses": responses}
+_FACES = {
+    "/messages": messages,
+    "/chat/completions": chat,
+    "/responses": responses,
+    ":generateContent": gemini,
+    ":streamGenerateContent": gemini,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Request:
     pictures: int
     status: int
     body: str = field(default="", repr=False, compare=False)
+    key: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +107,12 @@ def play(turn: Turn) -> Outcome:
         face = next((face for end, face in _FACES.items() if exchange.path.endswith(end)), None)
         if exchange.method == "POST" and face is not None:
             body = body_of(exchange)
+            body = gemini.addressed(exchange, body) if face is gemini else body
             asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
-            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode()))
+            keys = [*exchange.header("x-api-key"), *exchange.header("authorization")]
+            key = ", ".join(each.removeprefix("Bearer ") for each in keys)
+            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode(), key))
 
     script: Script = [[Call(name, arguments) for name, arguments in step] for step in turn.script]
     with PROVIDERS[turn.provider](script=script) as provider:

@@ -109,6 +109,25 @@ def test_over_three_turns_each_request_extends_the_last_one(
     assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"
 
 
+@requirement("e2e.command")
+def test_a_command_is_answered_here_and_takes_nothing_out_of_the_conversation_but_itself(
+    agent: Agent, play: Play, picture: Path, home: Path
+) -> None:
+    project = {picture.parent / name: "The word is PANGOLIN." for name in ("CLAUDE.md", "AGENTS.md", "QWEN.md")}
+    outcome = play(
+        through(agent.ask(agent.seeing, "/vision-proxy status")),
+        through(agent.go_on(agent.seeing, "hello you")),
+        provider="seeing",
+        files={**at_home(agent, home), **project},
+        environment=dict(agent.environment),
+    )
+    assert "mode: fallback" in outcome.ends[0].stdout
+    answer_of(outcome)
+    (last,) = [one for one in outcome.requests if one.model == agent.seeing and "hello you" in one.body][-1:]
+    assert "PANGOLIN" in last.body
+    assert not [one for one in outcome.requests if "/vision-proxy status" in one.body]
+
+
 def conversation(request: Request) -> list[str]:
     """What was said from the model's first words on: an agent's own preface changes from one start to the next."""
     body = json.loads(request.body)

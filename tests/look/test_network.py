@@ -85,7 +85,7 @@ def test_the_tool_declares_the_network_where_it_is_granted_and_only_there(door: 
     def capabilities(of: Door) -> dict[str, list[str]]:
         return {str(tool["name"]): list(tool["capabilities"]) for tool in sightline.tools(through=of)}  # type: ignore[arg-type]
 
-    without = {"view_image": ["read"], "read_file": ["read"], "edit_file": ["read", "write"]}
+    without = {"view_image": ["read"], "read_file": ["read"], "edit_file": ["read", "write"], "list_images": []}
     assert capabilities(door) == without
     web = granted(door)
     assert capabilities(web) == {**without, "view_image": ["read", "network"]}

@@ -19,7 +19,7 @@ from sightline.look.results import Edited, Refused, Text, View
 from tests.look.bad import HTML, PNG, SVG
 from tests.requirements import requirement
 
-NAMES = ["view_image", "read_file", "edit_file"]
+NAMES = ["view_image", "read_file", "edit_file", "list_images"]
 
 
 def named(door: Door) -> dict[str, dict[str, Any]]:
@@ -72,7 +72,7 @@ def test_the_toolset_decides_what_is_offered_and_what_can_be_called(
     some = replace(door, toolset=frozenset(toolset))
     assert list(named(some)) == offered
     for name in NAMES:
-        result = sightline.call(name, {}, through=some)
+        result = sightline.call(name, {"what": "no argument of any"}, through=some)
         assert isinstance(result, Refused)
         assert result.reason == ("invalid_input" if name in offered else "not_permitted")
 

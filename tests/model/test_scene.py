@@ -14,7 +14,7 @@ SIGHT = Sight(
 )  # fmt: skip
 SCENE = Scene(
     "m", (SIGHT,), stream=True, messages=(Message("tool"),), tools=frozenset({"read"}), partial=True,
-    calls=((0, Call("c")),),
+    calls=((0, Call("c")),), ours=frozenset({"analyze_image"}),
 )  # fmt: skip
 
 

@@ -134,6 +134,15 @@ def test_blind_models_get_analyze_image_and_others_only_when_the_user_wants_it(t
     assert offered == {"blind": ["Read", "analyze_image"], "seeing": ["Read"], "off": ["Read"]}
 
 
+@requirement("tools.toolset.doors")
+def test_the_toolset_gates_what_is_offered_in_a_conversation(tmp_path: Path) -> None:
+    script = Script("openai_chat", [Leg("One.")])
+    env = {**ON, "SIGHTLINE_TOOLSET": "view_image"}
+    with serving(script) as server, sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env=env) as proxy:
+        post(proxy, "openai_chat", [user("openai_chat", "Hello.")])
+    assert names("openai_chat", script.asked[0]) == ["Read", "view_image"]
+
+
 FORCED: dict[str, list[Json]] = {
     "anthropic": [{"tool_choice": {"type": "any"}}, {"tool_choice": {"type": "tool", "name": "Read"}}, {"tools": []}],
     "openai_chat": [{"tool_choice": "required"}, {"tool_choice": "none"}, {"n": 2}, {"tools": []}],

@@ -48,11 +48,7 @@ def test_a_command_is_answered_here_and_the_upstream_is_not_called(tmp_path: Pat
 @requirement("command.recognised")
 def test_the_other_wires_answer_in_their_own_shape(tmp_path: Path, path: str) -> None:
     words = "/vision-proxy status"
-    body: dict[str, Any] = {"model": "m", "input": words}
-    if "input" in body and "beta" in path:
-        body = {"contents": [{"role": "user", "parts": [{"text": words}]}]}
-    else:
-        body["input"] = [{"role": "user", "content": [{"type": "input_text", "text": words}]}]
+    body: dict[str, Any] = {"contents": [{"parts": [{"text": words}]}]} if "beta" in path else {"input": words}
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         answer = json.loads(exchange(proxy.url, path, json.dumps(body).encode()).body)
         assert not provider.exchanges
@@ -106,6 +102,45 @@ def test_a_command_and_its_answer_are_cut_from_every_later_request(tmp_path: Pat
     assert json.loads(heard.body) == {**whole, "messages": kept}
     assert all(json.dumps(each).encode() in heard.body for each in kept), "what stays, stays to the letter"
     assert heard.header("content-encoding") == []
+
+
+REMINDER = {"type": "text", "text": "<system-reminder>CLAUDE.md says: be brief</system-reminder>"}
+PASTED = pasted_message(PICTURE)[0]["content"][0]
+
+
+@requirement("command.cut")
+def test_what_a_client_sends_along_with_a_command_stays(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": [PASTED, REMINDER, {"type": "text", "text": "/vision-proxy status"}]}
+    after = [{"role": "assistant", "content": "/vision-proxy looks: …"}, typed("What is in the picture?")]
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [asked, *after]}).encode()
+    off = {"SIGHTLINE_REFERENCES": "off"}
+    with Provider() as provider, sightline(tmp_path, f"anthropic={provider.url}", env=off) as proxy:
+        assert exchange(proxy.url, "/v1/messages", body).status == 200
+        heard = json.loads(provider.exchanges[0].body)["messages"]
+    assert heard == [{"role": "user", "content": [PASTED, REMINDER]}, after[1]]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (
+            "/v1beta/models/m:generateContent",
+            {
+                "contents": [{"role": "user", "parts": [{"text": "/vision-proxy status"}]}],
+                "generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"}},
+            },
+        ),
+        (
+            "/v1/chat/completions",
+            {"model": "m", "messages": [typed("/vision-proxy status")], "response_format": {"type": "json_object"}},
+        ),
+    ],
+)
+@requirement("command.data")
+def test_a_request_that_demands_data_is_no_command(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        exchange(proxy.url, path, json.dumps(body).encode())
+        assert [json.loads(one.body) for one in provider.exchanges] == [body]
 
 
 @requirement("command.cut")

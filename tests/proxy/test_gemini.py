@@ -103,6 +103,15 @@ def test_a_key_in_the_query_travels_on_and_is_lent_to_the_sibling(tmp_path: Path
         assert provider.asked("deepseek-v4-pro")[-1].query == f"key={KEY}".encode()
 
 
+@requirement("dial.lines")
+def test_a_key_in_the_query_brings_no_header_of_its_own(tmp_path: Path) -> None:
+    with deepseek() as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        where = f"/u/deepseek{path('deepseek-v4-pro')}?key=abcd%0d%0aX-Evil:%201"
+        exchange(proxy.url, where, json.dumps(PASTED).encode())
+        assert provider.asked("deepseek-flash"), "somebody was asked to look"
+        assert not [one for one in provider.exchanges if one.header("x-evil")]
+
+
 @requirement("upstream.key")
 def test_an_upstream_s_own_key_replaces_every_one_of_the_client_s(tmp_path: Path) -> None:
     with Provider() as provider:

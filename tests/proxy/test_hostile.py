@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from sightline.surfaces.proxy import serve
 from tests.proxy.raw import exchange, plug, until
 from tests.proxy.running import sightline
 from tests.requirements import requirement
+from tests.scripted.faults import Hang
 from tests.scripted.provider import Provider
 
 HIDDEN = b"POST /v1/hidden HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 2\r\n\r\n{}"
@@ -84,6 +87,86 @@ def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypat
                 with contextlib.suppress(ConnectionResetError):
                     assert connection.recv(1) == b""
         assert exchange(proxy.url, "/v1/messages", BODY).status == 200
+
+
+@requirement("http.slow")
+def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve._Protocol, "body_seconds", 0.2)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        long = post(b"content-length: 9000000", body=bytes(1_000_000))
+        for begun in (post(LENGTH, body=BODY[:9]), post(b"transfer-encoding: chunked", body=b"9\r\n123"), long):
+            with plug(proxy.url) as connection:
+                connection.sendall(begun)
+                with contextlib.suppress(ConnectionResetError):
+                    assert connection.recv(1) == b""
+        assert not provider.exchanges
+        assert exchange(proxy.url, "/v1/messages", BODY).status == 200
+
+
+@requirement("http.slow")
+def test_a_client_whose_body_is_not_taken_is_not_hurried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for an upstream that reads no further, and not the other way round."""
+    monkeypatch.setattr(serve._Protocol, "body_seconds", 0.05)
+    size = 300 * 1024 * 1024
+    with socket.create_server(("127.0.0.1", 0)) as upstream:
+        address = f"http://127.0.0.1:{upstream.getsockname()[1]}"
+        with sightline(tmp_path, address) as proxy, plug(proxy.url) as connection:
+            connection.sendall(post(b"content-length: %d" % size, body=b"{"))
+            there, _ = upstream.accept()
+            with there:
+                connection.settimeout(1.0)
+                with contextlib.suppress(TimeoutError):  # until nobody takes any more
+                    while True:
+                        connection.send(bytes(1024 * 1024))
+                there.sendall(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
+                assert until(connection, b"\r\n\r\nno").startswith(b"HTTP/1.1 413")
+
+
+@requirement("http.announced")
+def test_a_length_that_is_only_announced_takes_no_memory(tmp_path: Path) -> None:
+    announced = post(b"content-length: 134217728", body=b"{")
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        exchange(proxy.url, "/v1/messages", BODY)
+        before = resident()
+        with contextlib.ExitStack() as stack:
+            for _ in range(10):
+                stack.enter_context(plug(proxy.url)).sendall(announced)
+            assert exchange(proxy.url, "/v1/messages", BODY).status == 200
+            assert resident() - before < 128 * 1024 * 1024
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+@requirement("fault.leaves")
+def test_a_client_that_asked_twice_and_left_takes_its_first_request_along(tmp_path: Path) -> None:
+    hang = Hang()
+    with Provider(faults=[hang]) as provider, sightline(tmp_path, provider.url) as proxy:
+        before = proxy.tasks()
+        with plug(proxy.url) as connection:
+            connection.sendall(post(LENGTH) + post(LENGTH))
+            hang.reached.result(30)
+        for _ in range(1000):
+            if proxy.tasks() <= before:
+                break
+            time.sleep(0.01)
+        assert proxy.tasks() <= before, "nobody waits for an answer any more"
+        assert len(provider.exchanges) == 1
+        hang.release()
+
+
+@requirement("http.pipelined")
+def test_requests_that_do_not_wait_for_answers_are_answered_in_their_order(tmp_path: Path) -> None:
+    many = 2 * serve._MOST_QUEUED
+    bodies = [BODY.replace(b'"hi"', b'"hi %d"' % number) for number in range(many)]
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
+        connection.sendall(b"".join(post(b"content-length: %d" % len(body), body=body) for body in bodies))
+        said = b""
+        while said.count(b"HTTP/1.1 200") < many:
+            said += until(connection, b"}")
+        assert [one.body for one in provider.exchanges] == bodies
 
 
 @requirement("http.trailers")

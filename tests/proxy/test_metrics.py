@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.surfaces.proxy.metrics import Counts, Metrics, Together
 from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
@@ -46,6 +51,38 @@ def test_a_repaired_request_counts_its_sights_once(tmp_path: Path) -> None:
     assert len(re.findall(r"sightline_sights_total\{.*\} 1", said)) == 1
 
 
+_counts = st.dictionaries(
+    st.tuples(st.text(), st.lists(st.tuples(st.text(), st.text()), max_size=3).map(tuple)), st.integers(0, 2**53)
+).map(Counter)
+
+
+@given(_counts, st.integers(0, 99))
+@requirement("serve.counts")
+def test_counts_that_are_shared_are_read_as_they_were_written(counts: Counts, under_way: int) -> None:
+    together = Together(2)
+    together.write(1, counts, under_way)
+    assert together.read(1) == (counts, under_way)
+    assert together.read(0) == (Counter(), 0)
+
+
+@requirement("serve.counts")
+def test_each_of_several_processes_tells_the_counts_of_all_and_one_in_another_s_place_goes_on() -> None:
+    together = Together(3)
+    one, other = Metrics(together, 0), Metrics(together, 2)
+    for metrics in (one, other, other):
+        metrics.begun()
+        metrics.ended("anthropic", "anthropic", 200)
+    other.begun()
+    assert one.text() == other.text()
+    assert 'status="200"} 3\n' in one.text()
+    assert "sightline_requests_under_way 1\n" in one.text()
+    again = Metrics(together, 2)
+    again.begun()
+    again.ended("anthropic", "anthropic", 200)
+    assert 'status="200"} 4\n' in one.text()
+    assert "sightline_requests_under_way 0\n" in one.text(), "what the killed one was at is over"
+
+
 @requirement("serve.token")
 def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_path: Path) -> None:
     body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
@@ -54,9 +91,19 @@ def test_with_a_token_only_who_brings_it_is_served_and_it_goes_no_further(tmp_pa
             refused = exchange(proxy.url, "/v1/messages", body, headers=headers)
             assert (refused.status, b"x-sightline-token" in refused.body) == (400, True)
         assert exchange(proxy.url, "/sightline/metrics", method="GET").status == 400
+        assert len(provider.exchanges) == 0
         for given in ("s3cret", "Bearer s3cret"):
             far = [("x-sightline-token", given), ("host", "proxy.example.com"), ("authorization", "Bearer theirs")]
             assert exchange(proxy.url, "/v1/messages", body, headers=far).status == 200
         assert len(provider.exchanges) == 2
         for one in provider.exchanges:
             assert (one.header("x-sightline-token"), one.header("authorization")) == ([], ["Bearer theirs"])
+
+
+@requirement("serve.token")
+def test_a_token_may_be_of_any_letters(tmp_path: Path) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url, token="žluťoučký") as proxy:
+        given = [("x-sightline-token", "žluťoučký".encode().decode("latin-1"))]
+        assert exchange(proxy.url, "/sightline/health", method="GET", headers=given).status == 200
+        given = [("x-sightline-token", "zlutoucky")]
+        assert exchange(proxy.url, "/sightline/health", method="GET", headers=given).status == 400

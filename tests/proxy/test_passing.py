@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from tests.proxy.asking import image_block, pasted_message
-from tests.proxy.raw import Got, exchange
+from tests.proxy.raw import Got, exchange, plug
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -190,6 +190,7 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
         ("sec-fetch-site", "cross-site"),
         ("host", "evil.example"),
         ("host", "evil.example:80"),
+        ("Host", "127.0.0.1"),
     ],
 )
 def test_a_web_page_cannot_use_the_proxy(tmp_path: Path, header: tuple[str, str]) -> None:
@@ -205,11 +206,20 @@ def test_a_web_page_cannot_use_the_proxy(tmp_path: Path, header: tuple[str, str]
         assert provider.exchanges == []
 
 
+@requirement("route.loopback")
+@pytest.mark.parametrize("host", ["LOCALHOST", "LocalHost:1", "127.0.0.1", "[::1]:9"])
+def test_this_machine_may_be_called_by_any_of_its_names(tmp_path: Path, host: str) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy, plug(proxy.url) as connection:
+        connection.sendall(f"GET /sightline/health HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 @requirement("route.websocket")
 def test_a_websocket_is_told_to_come_by_post(tmp_path: Path) -> None:
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         headers = [("connection", "Upgrade"), ("upgrade", "websocket")]
-        assert exchange(proxy.url, "/v1/responses", b"", "GET", headers).status == 426
+        got = exchange(proxy.url, "/v1/responses", b"", "GET", headers)
+        assert (got.status, ("upgrade", "HTTP/1.1") in got.headers) == (426, True)
 
 
 @requirement("route.health")

@@ -105,6 +105,16 @@ def test_nothing_is_learnt_from_a_repair_that_did_not_help(tmp_path: Path) -> No
         assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, False]
 
 
+@requirement("recover.settled")
+def test_a_model_that_only_the_user_says_sees_is_asked_again_without_the_image_every_time(tmp_path: Path) -> None:
+    env = {"SIGHTLINE_MODELS": json.dumps({"m": {"vision": True}})}
+    with Provider((("*", "ollama"),)) as provider, sightline(tmp_path, provider.url, env=env) as proxy:
+        body = json.dumps({"model": "m", "max_tokens": 9, "messages": pasted_message(PICTURE)}).encode()
+        for _ in range(2):
+            assert exchange(proxy.url, "/v1/messages", body).status == 200
+        assert [b"base64" in one.body for one in provider.exchanges] == [True, False, True, False]
+
+
 @requirement("pass.readable")
 def test_an_answer_that_may_have_to_be_read_comes_unpacked(tmp_path: Path) -> None:
     with Provider((("*", "ollama"),), gzip=True) as provider, sightline(tmp_path, provider.url) as proxy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from tests.proxy.raw import Got, exchange, head, plug, until
 from tests.proxy.running import NOTHING_ON_LOOPBACK, Running, sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
-from tests.scripted.faults import Break, Hang, Page
+from tests.scripted.faults import Break, Cut, Garble, Hang, Page
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 from tests.scripted.server import Reply
@@ -200,12 +201,38 @@ def test_calls_and_usage_are_kept(tmp_path: Path) -> None:
 
 @requirement("stream.always")
 def test_an_answer_in_one_piece_and_packed_becomes_a_stream(tmp_path: Path) -> None:
-    body = _body(messages=[{"role": "user", "content": "hi"}])
-    with Provider(streams=False, gzip=True) as provider, sightline(tmp_path, provider.url) as proxy:
-        got = exchange(proxy.url, "/v1/chat/completions", body, headers=[("accept-encoding", "gzip")])
-        assert provider.exchanges[0].header("accept-encoding") == ["gzip"]
+    """Some pack whatever they were asked for."""
+    said = {"id": "c", "object": "chat.completion", "model": "m", "choices": [{"message": {"content": "hello"}}]}
+    packed = Page(200, "application/json", gzip.compress(json.dumps(said).encode()), (("content-encoding", "gzip"),))
+    with Provider(faults=[packed]) as provider, sightline(tmp_path, provider.url) as proxy:
+        got = exchange(proxy.url, "/v1/chat/completions", _body(messages=[{"role": "user", "content": "hi"}]))
     assert header(got, "content-encoding") == ""
+    assert b"hello" in got.body
     assert got.body.endswith(b"data: [DONE]\n\n")
+
+
+LAST = {"messages": b'"message_stop"', "chat": b"data: [DONE]", "responses": b'"response.completed"'}
+
+
+@pytest.mark.parametrize("name", LAST)
+@requirement("stream.alive", "pass.readable")
+def test_a_client_that_takes_packed_answers_gets_one_that_was_late(tmp_path: Path, name: str) -> None:
+    """Behind signs of life that are not packed, a stream must not be packed either."""
+    hang = Hang()
+    body = _body(**{"input" if name == "responses" else "messages": [{"role": "user", "content": "hi"}]})
+    request = head(ANSWERED[name].path, len(body)).replace(b"\r\n\r\n", b"\r\naccept-encoding: gzip\r\n\r\n") + body
+    with (
+        Provider(gzip=True, faults=[hang]) as provider,
+        sightline(tmp_path, provider.url, patience=0.01) as proxy,
+        plug(proxy.url) as connection,
+    ):
+        connection.sendall(request)
+        until(connection, b"ping" if name == "messages" else b": sightline is waiting\n\n")
+        hang.release()
+        rest = until(connection, b"\r\n0\r\n\r\n")
+        assert provider.exchanges[0].header("accept-encoding") == ["identity"]
+    assert LAST[name] in rest
+    assert b"the upstream answered" not in rest
 
 
 @requirement("stream.always")
@@ -238,14 +265,51 @@ def test_a_list_of_gemini_stays_the_list_that_was_asked_for(tmp_path: Path) -> N
         ("application/json", b"{broken"),
         ("application/json", b""),
         ("text/html", b"<html>"),
+        ("", b"all is well"),
     ],
 )
 @EVERY
-@requirement("stream.always", "pass.identity")
-def test_what_cannot_be_told_as_a_stream_passes_as_it_came(tmp_path: Path, way: Way, kind: str, said: bytes) -> None:
+@requirement("stream.always", "fault.permanent")
+def test_what_cannot_be_told_as_a_stream_is_an_error_of_the_wire(
+    tmp_path: Path, way: Way, kind: str, said: bytes
+) -> None:
     with Provider(faults=[Page(200, kind, said)]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, way.path, way.body)
-    assert (got.status, header(got, "content-type"), got.body) == (200, kind, said)
+    assert (got.status, header(got, "content-type")) == (400, "application/json")
+    assert b"a stream was asked for" in got.body
+    assert "error" in json.loads(got.body)
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/json"])
+@requirement("stream.always", "stream.identity")
+def test_a_stream_by_another_name_is_one(tmp_path: Path, kind: str) -> None:
+    way = ANSWERED["chat"]
+    said = b'\ndata: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\ndata: [DONE]\n\n'
+    with Provider(faults=[Page(200, kind, said)]) as provider, sightline(tmp_path, provider.url) as proxy:
+        got = exchange(proxy.url, way.path, way.body)
+    assert (got.status, header(got, "content-type"), got.body) == (200, "text/event-stream", said)
+
+
+@requirement("stream.always", "fault.cut")
+def test_an_answer_in_one_piece_that_breaks_off_is_a_passing_fault(tmp_path: Path) -> None:
+    way = ANSWERED["chat"]
+    with Provider(streams=False, faults=[Cut()]) as provider, sightline(tmp_path, provider.url) as proxy:
+        got = exchange(proxy.url, way.path, way.body)
+    assert (got.status, header(got, "retry-after")) == (503, "2")
+
+
+@requirement("fault.cut")
+def test_a_stream_that_told_its_length_and_broke_off_ends_as_its_wire_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    start = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n"
+    begun = Garble(start + b'data: {"choices":[]}\n\n')
+    body = _body(messages=[{"role": "user", "content": "hi"}])
+    with Provider(faults=[begun]) as provider, sightline(tmp_path, provider.url) as proxy:
+        got = exchange(proxy.url, "/v1/chat/completions", body)
+    assert b"the upstream's answer broke off" in got.body
+    assert header(got, "content-length") == ""
+    assert "Traceback" not in capfd.readouterr().err
 
 
 # Patience.

@@ -58,7 +58,15 @@ def _opens(items: list[Json], number: int) -> bool:
 
 def _tools(body: Json, items: list[Json]) -> Iterator[str]:
     more = [tool for one in items if _kind(one) == "additional_tools" for tool in one.get("tools") or ()]
-    return (str(tool.get("name")) for tool in [*(body.get("tools") or ()), *more])
+    for tool in [*(body.get("tools") or ()), *more]:
+        yield str(tool.get("name"))
+        if tool.get("type") == "namespace":  # its tools are called by both names
+            yield from (f"{tool.get('name')}.{inner.get('name')}" for inner in tool.get("tools") or ())
+
+
+def _named(tool: str) -> Json:
+    namespace, _, name = tool.rpartition(".")
+    return {"name": name, "namespace": namespace} if namespace else {"name": name}
 
 
 def _parts(item: Json) -> list[Any]:
@@ -194,7 +202,7 @@ def _items_said(asked: Asked, said: Said) -> list[Json]:
             "type": "function_call",
             "status": "completed",
             "call_id": f"call_scripted_{asked.steps:02}_{number:02}",
-            "name": call.name,
+            **_named(call.name),
             "arguments": json.dumps(call.arguments, ensure_ascii=False),
         }
         for number, call in enumerate(said.calls)

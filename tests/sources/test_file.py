@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
-from sightline.sources.file import File, Policy, policy_for, read
+from sightline.sources.file import OUTSIDE, File, Policy, outside, policy_for, read
 from tests.privileges import as_nobody
 from tests.requirements import requirement
 
@@ -371,3 +371,18 @@ def test_no_descriptor_is_left_open(working: Path, policy: Policy) -> None:
 def test_any_text_is_answered_with_a_refusal_or_a_file(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert isinstance(read(text, Policy((Path(folder).resolve(),))), Refusal)
+
+
+@requirement("mcp.roots")
+def test_what_is_outside_is_told_from_what_is_refused_for_another_reason(
+    policy: Policy, working: Path, secret: Path
+) -> None:
+    (working / "in.png").write_bytes(PIXELS)
+    (working / "link.png").symlink_to(secret)
+    for path in ("in.png", "gone.png", str(working / "in.png"), "", "../secret.png", "a\0b", "~/x"):
+        assert not outside(path, policy), path
+        assert read(path, policy) is not OUTSIDE
+    for path in (str(secret), "link.png", "/etc/hostname", "/no/such/file"):
+        assert outside(path, policy), path
+        assert read(path, policy) is OUTSIDE
+    assert outside("in.png", Policy(()))

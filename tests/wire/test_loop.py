@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.wire.jsontree import graft
 from sightline.wire.loop import LOOPS, Past
 from sightline.wire.loop.leg import Block, known_by, seen, summed
-from tests.proxy.legs import WIRES, Call, Json, Leg, echo, events, heard, joined, said
+from sightline.wire.loop.leg import leg as leg_of
+from tests.proxy.legs import ITEMS, WIRES, Call, Json, Leg, echo, events, heard, joined, said
 from tests.proxy.legs import seen as shown
 from tests.requirements import requirement
 
@@ -100,3 +102,165 @@ def test_the_kit_itself_echoes_what_it_says() -> None:
     for wire in WIRES:
         leg = Leg("Hm.", (Call("c", "Read", {"path": "x"}),), "so")
         assert echo(wire, heard(wire, b"".join(events(wire, leg, "1")), stream=True)) == said(wire, leg)
+
+
+def kept(wire: str, said_: list[Block], results: list[Block] | None = None) -> Past:
+    """What is kept of a leg that said this."""
+    return Past.of(leg_of(said_, LOOPS[wire].reads, NAMES), results or [])  # type: ignore[index]
+
+
+def put_back(
+    wire: str, items: list[Block], pasts: list[Past], results: list[Block] | None = None
+) -> list[Block] | None:
+    """A conversation with what was said in it again as it was; None: it stays as it is."""
+    loop, key = LOOPS[wire], ITEMS[wire]  # type: ignore[index]
+    tree: Json = {key: items}
+    edits = loop.woven(tree, loop.runs(tree)[0], pasts, results or [])
+    return None if edits is None else graft(tree, edits)[key]  # type: ignore[index, call-overload, return-value]
+
+
+THOUGHT, AGAIN = ({"type": "reasoning", "id": f"rs_{n}", "summary": [], "encrypted_content": "x"} for n in "12")
+SEARCH: Block = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+WORDS: Block = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+ASKS: list[Block] = [
+    {"type": "function_call", "id": f"fc_{n}", "call_id": f"c{n}", "name": "analyze_image", "arguments": "{}"}
+    for n in (1, 2)
+]
+OUTPUTS: list[Block] = [{"type": "function_call_output", "call_id": f"c{n}", "output": "It is E42."} for n in (1, 2)]
+
+
+@requirement("loop.assistant")
+@pytest.mark.parametrize(
+    "first", [[THOUGHT, ASKS[0], AGAIN, ASKS[1]], [THOUGHT, SEARCH, ASKS[0]], [SEARCH, THOUGHT, ASKS[0]]]
+)
+def test_on_responses_a_thought_stays_before_its_call_and_a_search_before_both(first: list[Block]) -> None:
+    results = OUTPUTS[: sum(item in ASKS for item in first)]
+    pasts = [kept("openai_responses", first, results), kept("openai_responses", [WORDS])]
+    sees = [item for item in (*first, WORDS) if item not in ASKS]
+    assert put_back("openai_responses", sees, pasts) == [*first, *results, WORDS]
+
+
+@requirement("loop.assistant")
+def test_on_messages_what_a_server_tool_brought_stays_before_our_call() -> None:
+    ours: Block = {"type": "tool_use", "id": "t1", "name": "analyze_image", "input": {}}
+    found: list[Block] = [
+        {"type": "text", "text": "I search."},
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+    ]
+    then: list[Block] = [{"type": "thinking", "thinking": "so", "signature": "s"}, {"type": "text", "text": "Done."}]
+    result: Block = {"type": "tool_result", "tool_use_id": "t1", "content": "It is E42."}
+    pasts = [kept("anthropic", [*found, ours], [result]), kept("anthropic", then)]
+    assert put_back("anthropic", [{"role": "assistant", "content": [*found, *then]}], pasts) == [
+        {"role": "assistant", "content": [*found, ours]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": then},
+    ]
+
+
+@requirement("loop.assistant")
+def test_on_gemini_a_part_that_is_nothing_but_a_signature_stays_in_its_leg() -> None:
+    signed: Block = {"text": "", "thoughtSignature": "S1"}
+    ours: Block = {"functionCall": {"name": "analyze_image", "args": {}}}
+    result: Block = {"functionResponse": {"name": "analyze_image", "response": {"output": "It is E42."}}}
+    pasts = [kept("gemini", [signed, ours], [result]), kept("gemini", [{"text": "Done."}])]
+    assert put_back("gemini", [{"role": "model", "parts": [signed, {"text": "Done."}]}], pasts) == [
+        {"role": "model", "parts": [signed, ours]},
+        {"role": "user", "parts": [result]},
+        {"role": "model", "parts": [{"text": "Done."}]},
+    ]
+
+
+@requirement("loop.substituted")
+@pytest.mark.parametrize("sent", [["Done."], ["\n\n", "Done."], ["\n\nDone."], ["\n\n", "Done. "]])
+def test_blanks_that_a_client_drops_or_trims_change_nothing(sent: list[str]) -> None:
+    ours: Block = {"type": "tool_use", "id": "t1", "name": "analyze_image", "input": {}}
+    result: Block = {"type": "tool_result", "tool_use_id": "t1", "content": "It is E42."}
+    pasts = [
+        kept("anthropic", [{"type": "text", "text": "\n\n"}, ours], [result]),
+        kept("anthropic", [{"type": "text", "text": "Done."}]),
+    ]
+    blocks: list[Block] = [{"type": "text", "text": text} for text in sent]
+    assert known_by(pasts) == seen(blocks, LOOPS["anthropic"].reads)
+    back = put_back("anthropic", [{"role": "assistant", "content": [*blocks]}], pasts)
+    assert back is not None
+    kinds = [block["type"] for message in back for block in message["content"] if block.get("text") != "\n\n"]  # type: ignore[union-attr, index, call-overload]
+    assert kinds[:2] == ["tool_use", "tool_result"]
+    assert set(kinds[2:]) == {"text"}
+
+
+@EVERY_WIRE
+@requirement("loop.substituted")
+def test_a_call_whose_result_nobody_knows_is_not_put_back(wire: str) -> None:
+    leg = Leg("Look.", (Call("c1", "analyze_image", {}), Call("c2", "Read", {})))
+    pasts = [kept(wire, [part for item in said(wire, leg) for part in blocks_of(wire, item)])]
+    assert put_back(wire, said(wire, leg.visible), pasts, []) is None
+
+
+def blocks_of(wire: str, item: Json) -> list[Block]:
+    if wire == "openai_responses":
+        return [item]
+    if wire == "openai_chat":
+        return [{"content": item["content"]}, *item["tool_calls"]]
+    return list(item["content"] if wire == "anthropic" else item["parts"])
+
+
+def chunk(delta: Json, end: str | None = None) -> bytes:
+    said_ = {"id": "1", "choices": [{"index": 0, "delta": delta, "finish_reason": end}]}
+    return b"data: " + json.dumps(said_).encode() + b"\n\n"
+
+
+def piece(index: int, name: str = "", call: str = "", given: str = "") -> Json:
+    made: Json = {"index": index, "function": {"name": name, "arguments": given} if name else {"arguments": given}}
+    return {"tool_calls": [{**made, "id": call, "type": "function"} if call else made]}
+
+
+ODD: dict[str, list[Json]] = {
+    "the name comes late": [
+        piece(0, call="c1"),
+        piece(0, "analyze_image"),
+        piece(0, given="{}"),
+        piece(1, "Read", "c2", "{}"),
+    ],
+    "the name comes again": [
+        piece(0, "analyze_image", "c1"),
+        piece(0, "analyze_image", given="{}"),
+        piece(1, "Read", "c2", "{}"),
+    ],
+    "all calls have one number": [piece(0, "analyze_image", "c1", "{}"), piece(0, "Read", "c2", "{}")],
+    "numbers begin with one": [piece(1, "analyze_image", "c1", "{}"), piece(2, "Read", "c2", "{}")],
+    "theirs comes late": [piece(0, call="c2"), piece(0, "Read", given="{}"), piece(1, "analyze_image", "c1", "{}")],
+}
+
+
+@requirement("stream.own_calls")
+@pytest.mark.parametrize("deltas", ODD.values(), ids=ODD.keys())
+def test_odd_streams_of_chat_completions(deltas: list[Json]) -> None:
+    deltas[0] = {"role": "assistant", **deltas[0]}
+    ear = LOOPS["openai_chat"].listener(NAMES)
+    out = b"".join(ear.hear(chunk(delta)) for delta in deltas) + ear.hear(chunk({}, "tool_calls") + b"data: [DONE]\n\n")
+    out += ear.over() + ear.last
+    assert [(ask.call.id, ask.call.given) for ask in ear.leg().asks] == [("c1", {})]
+    got = heard("openai_chat", out, stream=True)["choices"][0]["message"]
+    assert [(call["id"], call["function"]["name"]) for call in got["tool_calls"]] == [("c2", "Read")]
+    assert out.count(b'"role"') == 1, "who speaks is said once"
+
+
+@requirement("stream.own_calls")
+def test_a_last_event_without_a_blank_line_is_heard_too() -> None:
+    ear = LOOPS["openai_chat"].listener(NAMES)
+    out = ear.hear(chunk(piece(0, "analyze_image", "c1", "{}"), "tool_calls").rstrip())
+    assert (out + ear.over(), ear.inner) == (b"", True)
+
+
+@EVERY_WIRE
+@requirement("loop.fails")
+def test_an_answer_that_was_cut_in_a_call_of_ours_calls_nobody(wire: str) -> None:
+    cut = {"tool_use": "max_tokens", "tool_calls": "length", "STOP": "MAX_TOKENS", "completed": "incomplete"}
+    stream = b"".join(events(wire, Leg("Hm.", (Call("c1", "analyze_image", {}),)), "1")).decode()
+    for whole, short in cut.items():
+        stream = stream.replace(f'": "{whole}"', f'": "{short}"').replace(f".{whole}", f".{short}")
+    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    ear.hear(stream.encode())
+    ear.over()
+    assert not ear.asks

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.commands import is_command
-from sightline.wire.typed import earlier, newest
+from sightline.commands import command_in
+from sightline.wire.typed import demands_data, newest, without
 from tests.requirements import requirement
 
 ASK = "/vision-proxy status"
@@ -24,8 +24,12 @@ def text(words: str, kind: str = "text") -> dict[str, Any]:
 
 
 SYSTEM: dict[str, Any] = {"role": "system", "content": "a reminder"}
-SAID: dict[str, Any] = {"role": "assistant", "content": "mode is fallback"}
+SAID: dict[str, Any] = {"role": "assistant", "content": "/vision-proxy mode is fallback"}
+MODEL: dict[str, Any] = {"role": "assistant", "content": "I know no such command."}
+CALL: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "n", "input": {}}]}
 RESULT: dict[str, Any] = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+REMINDER = text("<system-reminder>x</system-reminder>")
+IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
 
 
 @pytest.mark.parametrize(
@@ -33,15 +37,22 @@ RESULT: dict[str, Any] = {"type": "tool_result", "tool_use_id": "t", "content": 
     [
         [user(ASK)],
         [user(text(ASK))],
-        [user("hi"), SAID, user(text("<system-reminder>x</system-reminder>"), text(f"  {ASK}"))],
+        [user("hi"), SAID, user(REMINDER, text(f"  {ASK}"))],
         [user(ASK), SYSTEM],
+        [user(ASK), user(REMINDER)],
+        [user(ASK), user("<system-reminder>x</system-reminder>\n"), SYSTEM],
+        [user(RESULT, text(ASK))],
         [{"type": "message", **user(text(ASK, "input_text"))}],
+        [user(text("<image name=[Image #1]>"), IMAGE, text("</image>"), text(ASK))],
+        [user(IMAGE, text("[Image: source: /a/b.png]"), text(ASK), text("of a file"))],
         [{"role": "user", "parts": [{"text": ASK}]}],
+        [{"parts": [{"text": ASK}]}],
+        [user(f'"{ASK}"')],
     ],
 )
 @requirement("command.recognised")
-def test_the_first_words_of_a_block_in_the_newest_message_are_a_command(items: list[Any]) -> None:
-    assert (newest(items, is_command) or "").strip() == ASK
+def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -> None:
+    assert newest(items, command_in) == ASK
 
 
 @pytest.mark.parametrize(
@@ -52,7 +63,10 @@ def test_the_first_words_of_a_block_in_the_newest_message_are_a_command(items: l
         [],
         [None],
         [user("say /vision-proxy status")],
+        [user(f'"{ASK}" is what I typed')],
+        [user(text("explain @notes.md"), text("Content from @notes.md:"), text(ASK))],
         [user(ASK), SAID],
+        [user(ASK), MODEL, user(REMINDER)],
         [{"role": "assistant", "content": ASK}],
         [{"role": "tool", "content": ASK}],
         [user(text("hello"), {"type": "image"}), {"type": "function_call_output", "output": ASK}],
@@ -60,31 +74,95 @@ def test_the_first_words_of_a_block_in_the_newest_message_are_a_command(items: l
 )
 @requirement("command.recognised")
 def test_other_words_are_none(items: Any) -> None:
-    assert newest(items, is_command) is None
+    assert newest(items, command_in) is None
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"text": {"format": {"type": "json_schema", "schema": {}}}},
+        {"output_format": {"type": "json_schema", "schema": {}}},
+        {"output_config": {"format": {"type": "json_schema", "schema": {}}}},
+        {"generationConfig": {"responseJsonSchema": {}}},
+        {"generationConfig": {"responseMimeType": "application/json"}},
+        {"generation_config": {"response_schema": {}}},
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "tool", "name": "answer"}},
+        {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+    ],
+)
+@requirement("command.data")
+def test_a_request_for_data_is_told_from_one_for_words(demand: dict[str, Any]) -> None:
+    assert demands_data({"model": "m", **demand})
+
+
+@pytest.mark.parametrize(
+    "free",
+    [
+        None,
+        {"response_format": {"type": "text"}},
+        {"text": {"format": {"type": "text"}, "verbosity": "low"}},
+        {"generationConfig": {"responseMimeType": "text/plain"}},
+        {"generationConfig": None, "output_config": {"effort": "high"}},
+        {"tool_choice": "auto"},
+        {"tool_choice": {"type": "auto"}},
+    ],
+)
+@requirement("command.data")
+def test_a_request_for_words_demands_no_data(free: Any) -> None:
+    assert not demands_data(free)
 
 
 @requirement("command.cut")
 def test_earlier_commands_and_their_answers_are_found_wherever_they_stand() -> None:
     asked, after = user("what is it?"), user("and now?")
-    assert earlier([user(ASK), SAID, asked], is_command) == {0, 1}
-    assert earlier([asked, SAID, user(ASK), SYSTEM, SAID, after], is_command) == {2, 4}
-    assert earlier([asked, SAID, user(ASK), SAID, user(ASK), SAID, after], is_command) == {2, 3, 4, 5}
-    assert earlier([asked, SAID, after], is_command) == frozenset()
+    assert without([user(ASK), SAID, asked], command_in) == (2,)
+    assert without([asked, MODEL, user(ASK), SYSTEM, SAID, after], command_in) == (0, 1, 3, 5)
+    assert without([asked, MODEL, user(ASK), SAID, user(ASK), SAID, after], command_in) == (0, 1, 6)
+    assert without([user(ASK), after], command_in) == (1,), "nobody has answered"
+    assert without([user(ASK), user(REMINDER), SAID, after], command_in) == (1, 3)
+    assert without([asked, MODEL, after], command_in) is None
+    assert without([user(ASK), SAID, user(ASK)], command_in) == (2,), "the newest one is what this request asks"
 
 
 @requirement("command.cut")
-def test_a_command_beside_the_result_of_a_tool_stays_since_the_result_must() -> None:
-    assert earlier([user(RESULT, text(ASK)), SAID, user("go on")], is_command) == frozenset()
+def test_of_a_command_s_message_all_else_stays() -> None:
+    after = user("what is in the picture?")
+    assert without([user(IMAGE, REMINDER, text(ASK)), SAID, after], command_in) == (user(IMAGE, REMINDER), 2)
+    assert without([CALL, user(RESULT, text(ASK)), SAID, after], command_in) == (0, user(RESULT), 3)
+    gemini: dict[str, Any] = {"parts": [{"text": "<session_context>x</session_context>"}, {"text": ASK}]}
+    kept = {"parts": gemini["parts"][:1]}
+    assert without([gemini, {"role": "model", "parts": [{"text": ASK}]}, after], command_in) == (kept, 2)
 
 
-_leaf = st.none() | st.integers() | st.sampled_from([ASK, "hi"])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [user(ASK), MODEL, user("go on")],
+        [user(ASK), CALL, user(RESULT), SAID, user("go on")],
+        [user(ASK), {"role": "assistant", "content": "/vision-proxy", "tool_calls": [{}]}, user("go on")],
+        [user(text("say"), text(ASK)), SAID, user("go on")],
+        [user(ASK)],
+    ],
+)
+@requirement("command.cut")
+def test_what_a_model_has_answered_stays_with_its_answer(items: list[Any]) -> None:
+    assert without(items, command_in) is None
+
+
+_leaf = st.none() | st.integers() | st.sampled_from([ASK, "hi", "<a>", " "])
 _part = st.dictionaries(st.sampled_from(["type", "text", "content", "functionResponse"]), _leaf) | _leaf
 _inner = st.sampled_from(["user", "assistant", "system"]) | st.lists(_part)
-_item = st.dictionaries(st.sampled_from(["role", "content", "parts"]), _inner) | _leaf
+_item = st.dictionaries(st.sampled_from(["role", "content", "parts", "tool_calls"]), _inner) | _leaf
 
 
 @given(st.lists(_item) | _leaf)
 def test_any_body_is_read_without_a_fault(items: Any) -> None:
-    found = earlier(items, is_command)
-    assert all(0 <= number < len(items) for number in found)
-    newest(items, is_command)
+    found = without(items, command_in)
+    whole = [each for each in found or () if isinstance(each, int)]
+    assert whole == sorted(set(whole))
+    assert all(0 <= number < len(items) for number in whole)
+    assert found is None or len(found) <= len(items)
+    newest(items, command_in)
+    demands_data(items)

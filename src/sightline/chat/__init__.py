@@ -1,7 +1,7 @@
 """What `/vision-proxy …` answers in a conversation: words for a person who typed it among other words.
 
-Whoever wrote the message may be a model: here one can look and ask, but nothing of the user's is changed; for that
-the answer is the command that does it in a shell.
+Whoever wrote the message may be a model: then one can look and ask, but nothing of the user's is changed; for that
+the answer is the command that does it in a shell. Where it was the user, it is done.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sightline.chat.changes import changed
 from sightline.commands import NAME, parse, shell
 from sightline.commands.values import SETTINGS, Command, Describe, ListImages, Redescribe, Status
 from sightline.look.analyze_image import describe
@@ -24,17 +25,26 @@ from sightline.settings import Settings
 __all__ = ["answered", "status"]
 
 
-def answered(text: str, door: Door, images: Sequence[str] = ()) -> str:
-    """`images` are those of the conversation, by their references."""
+def answered(text: str, door: Door, images: Sequence[str] = (), *, owner: bool = False) -> str:
+    """`images` are those of the conversation, by their references; `owner`: it was the user who typed it."""
     command = parse(text)
     if isinstance(command, Refusal):
         return f"{NAME} {command}"
-    answer = _ANSWERS.get(type(command))
+    answer = _ANSWERS.get(type(command)) or (_changed if owner else None)
     if answer is None:
         return f"{NAME} that changes your settings, so it is done in a shell: {shell(command)}"
     if not isinstance(command, Describe | Redescribe):  # those note what they asked
         door.record.note(door.scope, Entry("vision_proxy.command", about={"command": " ".join(command.words)}))
     return answer(command, door, images)
+
+
+def _changed(command: Command, door: Door, images: Sequence[str]) -> str:
+    assert door.settings is not None, "a user has some"
+    done = changed(command, door.settings, door.record)
+    if isinstance(done, Refusal):
+        return f"{NAME} {done}"
+    warning = [f"warning: {done.warning}"] if done.warning else []
+    return "\n".join(f"{NAME} {line}" for line in (*warning, *done.lines))
 
 
 def _described(command: Describe, door: Door, images: Sequence[str]) -> str:

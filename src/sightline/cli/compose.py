@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -20,9 +20,13 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
+from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.terms import Terms
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
+from sightline.surfaces.proxy.headers import CREDENTIALS
+from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.loop import Offer, Result
 
@@ -31,6 +35,7 @@ __all__ = [
     "Parts",
     "directory",
     "local_servers",
+    "mcp",
     "named_seer",
     "parts",
     "profile",
@@ -42,6 +47,8 @@ __all__ = [
 ]
 
 NOWHERE = Policy(roots=())
+MCP = "/mcp"
+_CALLERS = 1024  # credentials whose calls over MCP are counted
 
 
 def under(settings: Settings, root: Path) -> Policy:
@@ -65,12 +72,30 @@ def proxy(
     token: str = "",
     reach: Policy = NOWHERE,
     watch: Watch | None = None,
+    metrics: Metrics | None = None,
+    mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
+    mounts = {} if mcp is None else {MCP: mcp, f"{MCP}/": mcp}
     tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
-    return Proxy(
-        whole.engine, whole.dialler, whole.directory, whole.record, say, patience, token, commands, watch, tools
-    )
+    rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
+    return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts)
+
+
+def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
+    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who cannot agree for the user.
+
+    `alone`: no other process answers at the same address.
+    """
+    turns = lru_cache(_CALLERS)(lambda scope: Turns())
+    return Mount(Terms(partial(_served, whole, reach, turns), consents=not token), stateless=not alone)
+
+
+def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
+    """With what was seen under the same credential, and no file beyond `reach`; its calls are counted."""
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
+    scope = whole.record.scope_of(credential)
+    return _door(whole, reach, scope, turns=turns(scope))
 
 
 def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:

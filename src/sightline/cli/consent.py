@@ -13,9 +13,6 @@ from sightline.settings import Settings, load
 EXAMPLE = """  sightline consent yes openai
   sightline consent list"""
 
-SENT = "images, crops, pages and frames may be sent to {} to be looked at"
-NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
-
 
 def arguments(parser: ArgumentParser) -> None:
     parser.description = (
@@ -33,7 +30,9 @@ def run(args: Namespace) -> int:
     warn(settings.warnings)
     if args.action == "list":
         return _list(settings, as_json=args.json)
-    provider = _provider(settings, args.provider or "")
+    from sightline.chat.changes import provider_named, sentence
+
+    provider = provider_named(settings, args.provider or "")
     if isinstance(provider, Refusal):
         return refused(provider, as_json=args.json)
     if settings.record != "disk":
@@ -53,38 +52,13 @@ def run(args: Namespace) -> int:
             as_json=args.json,
         )
     found: dict[str, Json] = {"provider": provider, "consent": given}
-    return answer(found, [_sentence(provider, given=given)], as_json=args.json)
+    return answer(found, [sentence(provider, given=given)], as_json=args.json)
 
 
 def _list(settings: Settings, *, as_json: bool) -> int:
+    from sightline.chat.changes import sentence
+
     with opened(settings) as record:
         consents = dict(record.consents())
-    lines = [_sentence(provider, given=given) for provider, given in consents.items()]
+    lines = [sentence(provider, given=given) for provider, given in consents.items()]
     return answer({"consents": {**consents}}, lines or ["no provider has been named yet"], as_json=as_json)
-
-
-def _provider(settings: Settings, name: str) -> str | Refusal:
-    """Whoever is meant, by the name under which consent is asked for: an unknown address goes by its host."""
-    from sightline.cli import compose
-    from sightline.seers.others import PROVIDERS
-
-    found = compose.directory(settings)
-    if isinstance(found, Refusal):
-        return found
-    seer = compose.named_seer(settings, found)
-    if isinstance(seer, Refusal):
-        return seer
-    receivers = {name: compose.receiver(upstream) for name, upstream in found.named.items()}
-    known = {**receivers, **{host: host for host in (*receivers.values(), *PROVIDERS)}}
-    if seer is not None:
-        known[seer.provider] = known[""] = seer.provider
-    if not name and seer is None:
-        return Refusal("invalid_input", "no provider is named", "sightline consent yes PROVIDER")
-    if name not in known:
-        return Refusal("not_found", f"there is no provider {name!r}", f"known are {', '.join(sorted(receivers))}")
-    return known[name]
-
-
-def _sentence(provider: str, *, given: bool) -> str:
-    words = f"{SENT}, by the proxy with the end of their conversation (includeContext)" if given else NOT_SENT
-    return f"{provider}: {words.format(provider)}"

@@ -7,10 +7,11 @@ import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from datetime import datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
-from sightline.cli.address import DEFAULT_PORT, url_of
+from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.verb import add_json, answer
@@ -25,30 +26,35 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
-_HERE = url_of("127.0.0.1", DEFAULT_PORT)
 
 
 def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
+    parser.add_argument(
+        "--port", type=port, default=DEFAULT_PORT, metavar="P",
+        help=f"where a proxy is looked for, with the token in SIGHTLINE_TOKEN; default: {DEFAULT_PORT}",
+    )  # fmt: skip
 
 
 def run(args: Namespace) -> int:
-    settings = load()
+    settings, here = load(), url_of("127.0.0.1", args.port)
     report: Report = {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _settings(settings),
         "record": _record(settings),
         "upstreams": _upstreams(settings),
-        **_asked(settings),
-        "agents": _agents(settings),
+        **_asked(settings, here),
+        "mcp": find_spec("mcp") is not None,
+        "agents": _agents(settings, here),
     }
-    return answer(report, _lines(report), as_json=args.json)
+    return answer(report, _lines(report, here), as_json=args.json)
 
 
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
-    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": [*settings.warnings]}
+    warnings = [*settings.warnings, *settings.advice]
+    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": warnings}
 
 
 def _record(settings: Settings) -> Report:
@@ -81,7 +87,7 @@ def _upstream(settings: Settings, upstream: Upstream) -> Report:
     }
 
 
-def _asked(settings: Settings) -> Report:
+def _asked(settings: Settings, here: str) -> Report:
     """What can only be found out by asking around on this machine."""
     import asyncio
 
@@ -90,12 +96,23 @@ def _asked(settings: Settings) -> Report:
     whole = compose.parts(settings)
     if isinstance(whole, Refusal):
         return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
-    return asyncio.run(_ask(whole))
+    return asyncio.run(_ask(whole, here))
 
 
-async def _ask(whole: compose.Parts) -> Report:
+async def _listens(whole: compose.Parts, here: str) -> bool:
+    from sightline.surfaces.proxy.headers import TOKEN
+
+    name = TOKEN.decode()
+    token = whole.settings.environment.get("SIGHTLINE_TOKEN", "").encode().decode("latin-1")
+    health = await whole.dialler.ask("GET", f"{here}/sightline/health", {name: token} if token else {}, b"", 1.0)
+    if isinstance(health, Refusal):
+        return False
+    return health.status == 200 or TOKEN in health.body  # which it asks for
+
+
+async def _ask(whole: compose.Parts, here: str) -> Report:
     try:
-        health = await whole.dialler.ask("GET", f"{_HERE}/sightline/health", {}, b"", 1.0)
+        listening = await _listens(whole, here)
         # As for a blind model whose upstream has no seeing sibling.
         stranger = whole.directory.owners["openai_chat"]
         seers = await whole.seers.of(
@@ -104,9 +121,8 @@ async def _ask(whole: compose.Parts) -> Report:
         providers = await _providers(whole)
     finally:
         await whole.close()
-    listening = not isinstance(health, Refusal) and health.status == 200
     return {
-        "listening": _HERE if listening else None,
+        "listening": here if listening else None,
         "seers": [{"refusal": str(s)} if isinstance(s, Refusal) else {"name": s.name} for s in seers],
         "providers": providers,
     }
@@ -131,19 +147,19 @@ async def _providers(whole: compose.Parts) -> Report:
     return {**found, LOCAL: {"wire": None, "key": True, "why": [str(local)] if isinstance(local, Refusal) else []}}
 
 
-def _agents(settings: Settings) -> Report:
+def _agents(settings: Settings, here: str) -> Report:
     path = settings.environment.get("PATH")
     return {
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.at(_HERE).brief,
+            "point": "sightline run -- claude" if name == "claude" else agent.at(here).brief,
         }
         for name, agent in AGENTS.items()
     }
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, here: str) -> Iterator[str]:
     settings, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"
     yield f"settings   {settings['file']}{'' if settings['exists'] else ' (not there: defaults)'}"
@@ -151,7 +167,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"mode       {settings['mode']}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
-    yield f"proxy      {report['listening'] or f'does not listen on {_HERE}; start it with: sightline serve'}"
+    yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
+    tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
+    yield f"mcp        {tools}"
     yield "seers      the seeing sibling of the upstream where it has one; else:"
     yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
     if not report["seers"]:

@@ -17,6 +17,7 @@ from sightline.cli.agents import omits
 from sightline.cli.verb import say
 from sightline.model.receipt import Omission, Receipt
 from sightline.sources.file import Policy
+from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.serve import listen
 from sightline.surfaces.proxy.watch import Watch
 
@@ -31,6 +32,8 @@ class Manner:
     as_json: bool = False  # a line for each request on stderr
     token: str = field(default="", repr=False)
     reach: Policy = compose.NOWHERE  # the files that a command may name
+    metrics: Metrics = field(default_factory=Metrics)
+    alone: bool = True  # no other process listens on the same port
 
 
 def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
@@ -86,15 +89,25 @@ async def _listen(
     elif manner.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    mcp = compose.mcp(whole, manner.reach, manner.token, alone=manner.alone)
     try:
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
-        proxy = compose.proxy(whole, said, token=manner.token, reach=manner.reach, watch=watch)
+        proxy = compose.proxy(
+            whole,
+            said,
+            token=manner.token,
+            reach=manner.reach,
+            watch=watch,
+            metrics=manner.metrics,
+            mcp=mcp,
+        )
         try:
             await listen(proxy, listening, ready, signals)
         finally:
             await proxy.close()
     finally:
+        await mcp.close()
         await whole.close()
 
 

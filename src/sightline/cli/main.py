@@ -26,6 +26,8 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.prepare")),
     "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
     "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
+    "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.mcp")),
+    "acp": ("stand between an ACP editor and its agent", lambda: import_module("sightline.cli.acp")),
     "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),

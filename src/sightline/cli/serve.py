@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from socket import socket
 
@@ -12,7 +12,7 @@ from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
-from sightline.settings import load
+from sightline.settings import Settings, load
 
 EXAMPLE = """  sightline serve
   sightline serve --upstream deepseek
@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
         return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
     settings = load(config=args.config)
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
-    (logs.warned if as_json else warn)(settings.warnings)
+    (logs.warned if as_json else warn)((*settings.warnings, *settings.advice))
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
     listening = bind(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
@@ -74,16 +74,23 @@ def run(args: Namespace) -> int:
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
     from sightline.cli.workers import side_by_side
+    from sightline.surfaces.proxy.metrics import Metrics, Together
 
+    if no := _unservable(settings, args.upstream):
+        listening.close()
+        return refused(no)
     named, looked_for = compose.reaches(settings, args.root, args.host)
 
     address = url_on(listening)
+    together = Together(args.workers) if args.workers > 1 else None
 
-    def serve(listening: socket, ready: Callable[[], None]) -> int:
+    def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
         whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
-        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named))
+        metrics = Metrics(together, who)
+        alone = args.workers == 1
+        in_front(whole, listening, ready, Manner(args.verbose, as_json, token, named, metrics, alone))
         return 0
 
     def ready() -> None:
@@ -93,10 +100,20 @@ def run(args: Namespace) -> int:
         return serve(listening, ready) if args.workers == 1 else side_by_side(args.workers, listening, serve, ready)
 
 
+def _unservable(settings: Settings, flags: Sequence[str]) -> Refusal | None:
+    """What no worker could do anything about; said once, before there are any."""
+    from sightline.cli import compose
+
+    found = compose.directory(settings, flags)
+    named = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
+    return named if isinstance(named, Refusal) else None
+
+
 def _banner(address: str) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.at(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
+    yield f"  {'MCP hosts':<12} {address}/mcp"
     yield "`sightline setup AGENT` tells more. Ctrl-C stops it."

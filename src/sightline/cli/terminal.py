@@ -50,8 +50,8 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.cli.consent import SENT
     from sightline.look.analyze_seer import receiver_of
+    from sightline.passes.words import SENT
 
     provider = receiver_of(settings, model)
     if not provider or record.consents().get(provider, False):

@@ -15,8 +15,7 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.commands.values import Change, Command, Consent, GroundingModels
-    from sightline.model.scene import Json
+    from sightline.commands.values import Command, Consent
 
 EXAMPLE = """  sightline vision-proxy status
   sightline vision-proxy mode always
@@ -41,7 +40,6 @@ def run(args: Namespace) -> int:
     return code
 
 
-_LISTED = "`sightline vision-proxy grounding-models list` shows who is"
 _NOTED = ("describe", "redescribe")  # with what they asked, by whoever looks
 
 
@@ -62,19 +60,13 @@ def _done(command: Command) -> int:
             values.Describe((asked.image,), model=asked.model, save=True), as_json=False
         ),
         values.Consent: _consent,
-        values.UseModel: lambda use: _set(_named(use.model)),
-        values.Change: lambda change: _set([(change.key, _text(change))]),
-        values.GroundingModels: _grounding,
+        values.UseModel: _changed,
+        values.Change: _changed,
+        values.GroundingModels: _changed,
         values.ListImages: lambda _: _told(_images),
         values.Status: lambda _: _told(_status),
     }
     return doings[type(command)](command)
-
-
-def _named(model: str) -> list[tuple[str, str]]:
-    """A model as the settings name it; without a provider, it is the provider's only one."""
-    provider, _, name = model.partition("/")
-    return [("provider", provider), ("modelId", name or provider)]
 
 
 def _consent(command: Consent) -> int:
@@ -83,25 +75,24 @@ def _consent(command: Consent) -> int:
     return consent.run(Namespace(action=command.answer, provider=command.provider, json=False))
 
 
-def _text(change: Change) -> str:
-    return {True: "true", False: "false"}[change.value] if isinstance(change.value, bool) else str(change.value)
-
-
 def _settings() -> Settings:
     settings = load()
     warn(settings.warnings)
     return settings
 
 
-def _set(pairs: list[tuple[str, str]]) -> int:
+def _changed(command: Command) -> int:
+    from sightline.chat.changes import changed
+
     settings = _settings()
-    if locked := next((variable for name, _ in pairs if (variable := settings.lock(name))), ""):
-        names = " and ".join(name for name, _ in pairs) + (" are" if len(pairs) > 1 else " is")
-        return refused(Refusal("not_permitted", f"{names} fixed by the environment", f"unset {locked} to change it"))
-    for name, text in pairs:
-        if no := settings.save(name, text):
-            return refused(no)
-        print(plain(f"{NAME} {name} is {text}"))
+    with opened(settings) as record:
+        done = changed(command, settings, record, confirmed)
+    if isinstance(done, Refusal):
+        return refused(done)
+    if done.warning:
+        say(f"warning: {done.warning}")
+    for line in done.lines:
+        print(plain(f"{NAME} {line}"))
     return 0
 
 
@@ -109,40 +100,6 @@ def _told(lines: Callable[[Settings], Iterator[str]]) -> int:
     settings = _settings()
     for line in lines(settings):
         print(plain(f"{NAME} {line}"))
-    return 0
-
-
-def _grounding(command: GroundingModels) -> int:
-    import json
-
-    from sightline.grounding.families import added, adding, listing, removed
-    from sightline.look.grounds import entries_of
-
-    settings = _settings()
-    entries, done = entries_of(settings), command.model
-    match command.action:
-        case "list":
-            for name, form, note in listing(entries):
-                print(plain(f"{NAME} {name}: {form}" + (f" ({note})" if note else "")))
-            return 0
-        case "add":
-            what = adding(command.model, command.format)
-            if what.question and not command.yes and not confirmed(what.question):
-                return refused(Refusal("not_permitted", what.question.rstrip("?"), "--yes lists it all the same"))
-            if what.warning:
-                say(f"warning: {what.warning}")
-            entries, done = added(entries, command.model, what.format), f"{command.model}: {what.format}"
-        case "remove":
-            left = removed(entries, command.model)
-            if left == entries:
-                return refused(Refusal("not_found", f"{command.model} is not listed", _LISTED))
-            entries = left
-        case "reset":
-            entries = {}
-    held: Json = {model: {"format": form} for model, form in entries.items()}
-    if no := settings.save("groundingModels", json.dumps(held)):
-        return refused(no)
-    print(plain(f"{NAME} grounding-models {command.action} {done}".rstrip()))
     return 0
 
 

@@ -18,7 +18,9 @@ from sightline.model.refusal import Refusal
 _QUICK = 2.0  # seconds: a worker that lives no longer will not live the next time either
 _PATIENCE = 8.0  # seconds for a worker to end its requests
 _FAILED = 1
-Serve = Callable[[socket, Callable[[], None]], int]
+Serve = Callable[[socket, Callable[[], None], int], int]
+"""Its socket, what to call when it listens, and which of them it is."""
+Children = dict[int, tuple[int, float]]  # by the number of its process: which of them it is, and since when
 
 
 def side_by_side(number: int, listening: socket, serve: Serve, ready: Callable[[], None]) -> int:
@@ -37,31 +39,31 @@ def side_by_side(number: int, listening: socket, serve: Serve, ready: Callable[[
 
 def _kept_up(number: int, kept: socket, serve: Serve, ready: Callable[[], None]) -> int:
     """`kept` only holds the port."""
-    children: dict[int, float] = {}
+    children: Children = {}
     try:
-        _start(children, kept, serve, ready)
-        for _ in range(number - 1):
-            _start(children, kept, serve, _quietly)
+        for who in range(number):
+            _start(children, who, kept, serve, _quietly if who else ready)
         while True:
             child, status = os.wait()
-            lived = time.monotonic() - children.pop(child)
+            who, began = children.pop(child)
+            lived = time.monotonic() - began
             if lived < _QUICK:
                 return os.waitstatus_to_exitcode(status) or _FAILED
             say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
-            _start(children, kept, serve, _quietly)
+            _start(children, who, kept, serve, _quietly)
     except KeyboardInterrupt:
         return 0
     finally:
         _ended(list(children))
 
 
-def _start(children: dict[int, float], kept: socket, serve: Serve, ready: Callable[[], None]) -> None:
+def _start(children: Children, who: int, kept: socket, serve: Serve, ready: Callable[[], None]) -> None:
     """One more child; a signal waits until it is noted, or nobody would end it."""
     stops = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
     child = os.fork()
     if child:
-        children[child] = time.monotonic()
+        children[child] = who, time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
         return
     try:  # a process of its own: it never returns to what its parent was doing
@@ -70,7 +72,7 @@ def _start(children: dict[int, float], kept: socket, serve: Serve, ready: Callab
         threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
         with shared(kept.family, kept.getsockname()) as own:
             own.listen(128)
-            code = serve(own, ready)
+            code = serve(own, ready, who)
     except KeyboardInterrupt:
         code = 0
     except SystemExit as end:

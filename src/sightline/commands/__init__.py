@@ -63,6 +63,14 @@ def is_command(text: str) -> bool:
     return text.split(maxsplit=1)[:1] == [NAME]
 
 
+def command_in(text: str) -> str | None:
+    """The command that a text is, if it is one; a client may have put it between quotes, as one word of a shell."""
+    bare = text.strip()
+    if bare.startswith(f'"{NAME}') and bare.endswith('"'):
+        bare = bare[1:-1].replace('\\"', '"')
+    return bare if is_command(bare) else None
+
+
 def parse(text: str) -> Command | Refusal:
     """A command as a person types it into a chat."""
     if not is_command(text):

@@ -22,7 +22,7 @@ from sightline.model.upstream import is_loopback
 
 __all__ = ["Body", "Buffer", "Cut", "Dialler", "Exchange", "Header", "ProxyFor"]
 
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 8.0  # a client's stream is kept alive after ten: until then a fault has a status of its own
 _IDLE_SECONDS = 30.0
 _SILENCES = 4  # as often may the longest silence fit into an exchange
 _MOST_IDLE = 64  # connections kept to one origin: more come only with a crowd, and a crowd has left when they rest
@@ -51,12 +51,14 @@ class Dialler:
         try:
             verb = method.encode("ascii")
             head = _head(verb, where, headers, body)
+            if isinstance(head, Refusal):
+                return head
             # A kept connection may be closed just as it is taken up, so only what can be sent twice goes there.
             if isinstance(body, Sequence) and (kept := self._rested(where)) is not None:
                 try:
                     return await _sent(kept, verb, head, body)
                 except Cut:
-                    if kept.heard:
+                    if not kept.unheeded:
                         raise
             return await _sent(await self._dial(where), verb, head, body)
         except (Cut, OSError, ValueError) as error:
@@ -156,13 +158,19 @@ def _origin(where: SplitResult) -> tuple[str, str]:
     return where.scheme, where.netloc
 
 
-def _head(method: bytes, where: SplitResult, headers: Iterable[Header], body: Body) -> bytes:
+def _head(method: bytes, where: SplitResult, headers: Iterable[Header], body: Body) -> bytes | Refusal:
     path = (where.path or "/") + (f"?{where.query}" if where.query else "")
     lines = [b"%b %b HTTP/1.1\r\nhost: %b\r\n" % (method, path.encode("latin-1"), _host(where).encode("ascii"))]
     lines += [b"%b: %b\r\n" % header for header in headers]
     if isinstance(body, Sequence) and ((length := sum(map(len, body))) or method in (b"POST", b"PUT", b"PATCH")):
         lines.append(b"content-length: %d\r\n" % length)
-    return b"".join((*lines, b"\r\n"))
+    lines.append(b"\r\n")
+    head = b"".join(lines)
+    # One guard for all that stands here: what it holds came in queries, files and settings, too.
+    breaks = len(lines) + 1
+    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or b"\0" in head:
+        return Refusal("invalid_input", f"a header for {_host(where)} would hold a line break", "mend its key")
+    return head
 
 
 @cache

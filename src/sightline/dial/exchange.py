@@ -16,6 +16,8 @@ Body = Sequence[Buffer] | AsyncIterator[bytes]
 _JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write in pieces
 _STEP = 512 * 1024  # of a body goes through TLS at once: what is encrypted is kept until the socket has taken it
 _UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
+_LARGEST_HEAD = 256 * 1024  # of an answer, or of what else in it is no body
+_SOON = 1.0  # seconds: whoever closes so soon after a question has closed before it came
 
 
 class Cut(Exception):
@@ -28,6 +30,7 @@ class Exchange(asyncio.Protocol):
     def __init__(self) -> None:
         self.closed = False
         self.rested_at = 0.0
+        self._written_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[bytes], bool] | None = None
@@ -39,6 +42,8 @@ class Exchange(asyncio.Protocol):
         self.status = 0
         self.headers: list[Header] = []
         self.heard = False  # a byte of the answer has come
+        self.unheeded = False  # the connection ended before anybody can have worked on the question
+        self._bare = 0  # bytes that came since the last one of a body
         self.whole = False
         self._lasting = False  # the upstream takes another request on this connection
         self._asked = isinstance(body, Sequence)  # the question is written to its end
@@ -56,6 +61,7 @@ class Exchange(asyncio.Protocol):
     async def send(self, method: bytes, head: bytes, body: Body) -> None:
         """Write a request and wait for the head of its answer; `Cut` when none comes."""
         self._begin(method, body)
+        self._written_at = self._loop.time()
         if isinstance(body, Sequence):
             if sum(map(len, body)) < _JOINED:
                 self._transport.write(b"".join((head, *body)))
@@ -209,25 +215,34 @@ class Exchange(asyncio.Protocol):
         self.heard = True
         if not self._asked:
             self._room.set()  # whoever waits to write learns that there is an answer already
+        self._bare += len(data)
         try:
             self._parser.feed_data(data)
+            if self._bare > _LARGEST_HEAD:
+                self._spoilt("its head has no end")
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._broken = "the answer is not HTTP"
-            self._lasting = False
-            self.close()
+            self._spoilt("the answer is not HTTP")
         if not self._handed():
             self._wake()
+
+    def _spoilt(self, why: str) -> None:
+        self._broken = why
+        self._lasting = False
+        self.close()
 
     def pause_writing(self) -> None:
         self._room.clear()
 
     def resume_writing(self) -> None:
+        self._written_at = self._loop.time()
         self._room.set()
         self._write_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._lasting = False
+        writing = self._owed is not None or not self._room.is_set()
+        self.unheeded = not self.heard and (writing or self._loop.time() - self._written_at < _SOON)
         self._owed = None
         if self._head and not self._framed and exc is None and self._broken is None:
             self.whole = True  # an answer without a length ends with its connection
@@ -241,6 +256,8 @@ class Exchange(asyncio.Protocol):
             raise Cut("the answer goes on after its end")
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head:  # a trailer is none
+            return
         name = name.lower()
         self._framed = self._framed or name in (b"content-length", b"transfer-encoding")
         self.headers.append((name, value))
@@ -254,6 +271,7 @@ class Exchange(asyncio.Protocol):
         self.whole = self._bodiless  # what the parser takes for the body of a HEAD never comes
 
     def on_body(self, body: bytes) -> None:
+        self._bare = 0
         if self._bodiless:
             return
         self._pieces.append(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sightline.engine.answers import Answers, Reading, named
@@ -126,11 +126,16 @@ class Engine:
         return self._answers.references(reading.scene.sights, visitor)
 
     async def prepare(
-        self, reading: Reading, visitor: Visitor, paid: bool = True, references: bool | None = None
+        self,
+        reading: Reading,
+        visitor: Visitor,
+        paid: bool = True,
+        references: bool | None = None,
+        meant: Callable[[Profile], Profile] = lambda known: known,
     ) -> Prepared:
-        """`references` stands for the setting of this name."""
+        """`references` stands for the setting of this name; `meant` is what a door knows beyond the profile."""
         reading = self._routed(_sound(reading), visitor)
-        profile = self._profile(visitor, reading.scene.model)
+        profile = meant(self._profile(visitor, reading.scene.model))
         if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
             profile = replace(profile, sibling=self._image_model(visitor))
         rules = Rules(
@@ -250,7 +255,8 @@ def known_profile(
 
 def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
     """How a rejected request could be mended, the gentlest way first; one that changes nothing is passed over."""
-    rules, profile = before.rules, before.rules.profile
+    # The user's word that a model sees stands; but this request was refused, and is mended like any other.
+    rules, profile = before.rules, replace(before.rules.profile, settled=False)
     distrustful = replace(rules, distrust=True, poison=rules.poison | _accused(before, said))
     match said.kind:
         case "undecodable" | "media_type":

@@ -23,6 +23,7 @@ from sightline.look.analyze_result import Analysis
 from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
+from sightline.look.views import keep
 from sightline.model.asking import Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description, Member
@@ -109,7 +110,9 @@ class Look:
         held = self.door.record.holds(self.door.scope, {part.sha256 for part in self.parts})
         for part in self.parts:
             if part.sha256 not in held:
-                self.door.record.keep_image(self.door.scope, part.whole)
+                keep(self.door, part.whole, part.found.path)
+            elif part.found.path:
+                self.door.record.place(self.door.scope, part.sha256, part.found.path)
 
     def _sent(self) -> list[Image] | Refusal:
         return sent_to(self.door, self.seer, self.form, self.parts)

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Literal
 
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.both import waited
 from sightline.look.doors import NATIVE, Door
+from sightline.look.loop import wait
 from sightline.model.fence import sound
 from sightline.model.image import Image, Target, base64_length
 from sightline.model.refusal import Refusal
@@ -70,7 +70,7 @@ def _fetched(door: Door, url: str) -> Taken | Unanswered:
     """To ask about an address is what this is for: it needs no more of a grant than the tool itself."""
     from sightline.sources import web
 
-    page = waited(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
+    page = wait(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
     return Unanswered.of_address(page) if isinstance(page, Refusal) else Taken(page.data, sound(page.name))
 
 

@@ -23,13 +23,13 @@ _MODEL: Json = {"type": "string", "description": "Who is asked instead of the us
 _SCHEMA: Json = {
     "type": "object",
     "description": "A JSON Schema whose top level is an object.",
-    "properties": {"type": {"const": "object"}},
+    "properties": {"type": {"type": "string", "enum": ["object"]}},
     "required": ["type"],
 }
 _FORMAT: Json = {
     "type": "object",
     "description": "Ask for an answer in JSON, which then stands in `parsed`.",
-    "properties": {"type": {"const": "json_schema"}, "schema": _SCHEMA},
+    "properties": {"type": {"type": "string", "enum": ["json_schema"]}, "schema": _SCHEMA},
     "required": ["type", "schema"],
     "additionalProperties": False,
 }
@@ -42,6 +42,7 @@ OF_IMAGE: Mapping[str, Json] = {
     "model": _MODEL,
     "format": _FORMAT,
     "fit": {
+        "type": "string",
         "enum": ["auto", "never"],
         "description": "auto makes an image fit that is too large; never refuses it. As the user has set if left out.",
     },
@@ -52,6 +53,7 @@ OF_VIDEO: Mapping[str, Json] = {
     "prompt": {"type": "string", "description": "What you want to know; a description in detail if left out."},
     "model": _MODEL,
     "method": {
+        "type": "string",
         "enum": ["auto", "native", "frames"],
         "description": "native sends the video itself, frames stills of it; auto, if left out, what the model takes.",
     },

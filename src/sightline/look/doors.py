@@ -89,6 +89,7 @@ class Door:
     target: Target = ANYONE  # of whoever will look at the pixels
     toolset: frozenset[str] = frozenset({"vision"})
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
+    here: tuple[Path, ...] | None = None  # folders whose images are listed; None: all within reach
     network: Grant | None = None  # the host's grant to view what is at a web address
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
     turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
@@ -118,6 +119,7 @@ def door(settings: Settings | None = None, *, network: bool = False, turn: str |
         workers(),
         toolset=known.toolset,
         owner=True,
+        here=None if known.values["listImages"] == "all" else tuple(filter(None, [_working()])),
         network=grant,
         settings=known,
         turn=turn,

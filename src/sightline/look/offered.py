@@ -11,6 +11,7 @@ from sightline.look.ask import video_analyze, vision_analyze
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Unanswered
 from sightline.look.crops import SIDES
 from sightline.look.doors import UNNAMED, Door
+from sightline.look.listing import Listed, list_images
 from sightline.look.results import FAULT, Refused, Result, promised
 from sightline.look.text import edit_file, read_file
 from sightline.look.views import view
@@ -19,7 +20,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 TOOLSET = "vision"
-Outcome = Result | Analysis | Failed | Envelope | Unanswered
+Outcome = Result | Listed | Analysis | Failed | Envelope | Unanswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,17 @@ TOOLS: tuple[Tool, ...] = (
         over="images",
         refuse=Failed.of,
         asks=True,
+    ),
+    Tool(
+        "list_images",
+        "List images that were seen before and can be seen again, the newest first, each with the `sha256:…` that"
+        " view_image and analyze_image take. Only those that were found in the working folder are listed, unless the"
+        " user lets all be.",
+        {},
+        (),
+        (),
+        8_000,
+        list_images,
     ),
     _of_a_file("vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze),
     _of_a_file("video_analyze", ask_tool.VIDEO, ask_tool.OF_VIDEO, (), MOST_OF_A_VIDEO, video_analyze),

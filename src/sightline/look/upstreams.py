@@ -60,7 +60,9 @@ def directory(
         for wire in owners:
             if bare or owners[wire].name == upstream.name:
                 owners[wire] = upstream
-    return Directory(named, owners)
+    # An agent that went to one place goes there with everything.
+    stray = next(iter(taken.owners)) if len(set(taken.owners.values())) == 1 else "openai_chat"
+    return Directory(named, owners, stray)
 
 
 def _taken_over(api: WireName, url: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:

@@ -10,9 +10,9 @@ from pathlib import PurePath
 from typing import cast
 
 from sightline.look.asked import named, reference_of
-from sightline.look.both import waited
 from sightline.look.crops import crop_of, written_crop
 from sightline.look.doors import AS_IT_IS, Door
+from sightline.look.loop import wait
 from sightline.look.results import Refused, View, written
 from sightline.model.crop import Crop, Pixels
 from sightline.model.fence import sound
@@ -47,6 +47,7 @@ class Found:
     source: str  # the reference
     name: str = ""  # of the file
     crop: Crop | None = None
+    path: str = ""  # where the file really is
 
 
 def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
@@ -98,18 +99,22 @@ def _found(door: Door, path: object) -> Found | Refusal:
             return _stored(door, asked, named(path))
         case Named(path=name):
             file = files.read(name, door.policy)
-            return file if isinstance(file, Refusal) else Found(file.data, named(path), sound(file.name))
+            return file if isinstance(file, Refusal) else _of_file(file, named(path))
         case Address(url=url):
             return _fetched(door, url)
         case Refusal():
             return asked
 
 
+def _of_file(file: files.File, source: str) -> Found:
+    return Found(file.data, source, sound(file.name), path=named(file.path))
+
+
 def _fetched(door: Door, url: str) -> Found | Refusal:
     """From the web, where the host grants it. A server that does not answer has nothing there, as far as we know."""
     from sightline.sources import web
 
-    page = waited(web.read(url, door.network))
+    page = wait(web.read(url, door.network))
     if isinstance(page, Refusal):
         return replace(page, code="not_found") if page.code == "unavailable" else page
     return Found(page.data, named(url), sound(page.name))
@@ -150,8 +155,16 @@ def _seen(door: Door, found: Found) -> View | Refusal:
     seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
     source = Image(sha256, picture.mime, shown.whole, found.data, picture.turned)
     view = Perception(written(seen.as_dict()), sha256, pixels, seen.words)
-    kept = door.record.keep_image(door.scope, source) and door.record.keep_perception(door.scope, view)
+    kept = keep(door, source, found.path) and door.record.keep_perception(door.scope, view)
     return seen if kept else replace(seen, words=_together(seen.words, _NOT_KEPT))
+
+
+def keep(door: Door, image: Image, path: str) -> bool:
+    """Its bytes, and where they were found: whoever works there is told of it again."""
+    kept = door.record.keep_image(door.scope, image)
+    if kept and path:
+        door.record.place(door.scope, image.sha256, path)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

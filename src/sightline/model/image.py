@@ -47,6 +47,17 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """An image of the record, without its bytes."""
+
+    sha256: str
+    mime: str
+    size: Size
+    bytes: int
+    path: str = ""  # where it was found last; empty: it came by another way
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One of the images that stand for a picture, and where its pixels were."""
 

@@ -11,7 +11,7 @@ from sightline.model.answered import Answered
 from sightline.model.asking import Answer, Question
 from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
-from sightline.model.image import Image
+from sightline.model.image import Image, Kept
 from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
 from sightline.model.receipt import Filed, Omission
@@ -79,6 +79,14 @@ class Record(Protocol):
 
     def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
         """The sha256 of every image that begins so, in order; two are enough to show that a prefix is not unique."""
+        ...
+
+    def place(self, scope: str, sha256: str, path: str) -> None:
+        """An image that is kept was found there; of many places the newest few are remembered."""
+        ...
+
+    def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
+        """Those that were found in one of the folders, or with None all, the newest first."""
         ...
 
     def keep_perception(self, scope: str, perception: Perception) -> bool:

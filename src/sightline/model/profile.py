@@ -45,6 +45,7 @@ class Limits:
     crowd_edge: int | None = None  # … the longer side may be only this
     count: int | None = None
     request_bytes: int | None = None
+    refit_bytes: int | None = None  # base64 length to which an image is brought that exceeds one of these
 
     def edge_among(self, images: int) -> int | None:
         """The edge limit of each image in a request that carries so many."""
@@ -67,6 +68,7 @@ class Limits:
             crowd_edge=least(self.crowd_edge, other.crowd_edge),
             count=least(self.count, other.count),
             request_bytes=least(self.request_bytes, other.request_bytes),
+            refit_bytes=least(self.refit_bytes, other.refit_bytes),
         )
 
 

@@ -108,8 +108,18 @@ def _fate(sight: Sight, goal: Target, facts: Facts, rules: Rules) -> Fate | _Lac
             return _AS_SENT if seen.mime == source.declared else Shown(seen.mime)
         case Picture():
             # What is made anew is made so that nobody resizes it again.
-            made = replace(goal, sizing=rules.profile.sizing)
+            made = replace(_brought_down(goal, seen, source, rules), sizing=rules.profile.sizing)
             return _refitted(sight, source, made, _why(seen, len(source.text), goal), facts)
+
+
+def _brought_down(goal: Target, seen: Picture, source: Inline, rules: Rules) -> Target:
+    """Somebody may want what is too large to be much smaller than it has to be."""
+    wanted = rules.profile.limits.refit_bytes
+    too_wide = goal.edge is not None and seen.size.edge > goal.edge
+    too_heavy = goal.encoded_bytes is not None and len(source.text) > goal.encoded_bytes
+    if wanted is None or not (too_wide or too_heavy):
+        return goal
+    return replace(goal, encoded_bytes=min(wanted, goal.encoded_bytes or wanted))
 
 
 def _refitted(sight: Sight, source: Inline, made: Target, why: str, facts: Facts) -> Fate | _Lacking:

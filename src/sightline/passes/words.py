@@ -27,6 +27,10 @@ def _more(asker: str | None) -> str:
     return f"; {asker} answers questions about it" if asker else ""
 
 
+SENT = "images, crops, pages and frames may be sent to {} to be looked at"
+"""What the user agrees to."""
+
+
 def fallen(refusal: Refusal, seer: str) -> str:
     """Why somebody else looked than the user has named."""
     return f"({refusal.what[:1].upper()}{refusal.what[1:]} ({refusal.remedy}); until then {seer} answers.)"

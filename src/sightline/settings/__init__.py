@@ -28,6 +28,7 @@ from sightline.settings.kinds import APIS, HIDDEN
 __all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
 
 FILE_NAME = "vision-proxy.json"
+_NAME_IT = "sightline config set imageModel MODEL"
 # An object in the place of one of these holds the keys below it, not a value of its own.
 _PARENTS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
 
@@ -49,6 +50,13 @@ class Settings:
     @property
     def mode(self) -> Mode:
         return cast("Mode", self.values["mode"])
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is allowed and yet does not do what it seems to."""
+        if self.mode == "route" and not self.values["imageModel"]:
+            return (f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})",)
+        return ()
 
     @property
     def system_prompt(self) -> str:

@@ -80,6 +80,17 @@ def read(path: str, policy: Policy, most: int = LARGEST, least: int = 1) -> File
         return _NO_PATH
 
 
+def outside(path: str, policy: Policy) -> bool:
+    """Is it refused because of where it is? A path that is none, or goes up, is refused wherever it leads."""
+    asked = _asked(path, policy)
+    if isinstance(asked, Refusal):
+        return asked is OUTSIDE
+    try:
+        return not policy.holds(_resolved(asked))
+    except (OSError, ValueError):
+        return False
+
+
 def there(path: str, policy: Policy) -> bool:
     """Is there a file that may be read? Of any other, nobody learns whether it is there.
 

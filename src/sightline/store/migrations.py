@@ -100,6 +100,13 @@ STEPS: tuple[tuple[str, ...], ...] = (
             results TEXT, images TEXT NOT NULL, made REAL NOT NULL, bytes INTEGER NOT NULL, used REAL NOT NULL,
             UNIQUE (scope, name, visible, before))""",
     ),
+    (  # An image that is replaced by itself is not deleted: the trigger does not fire then.
+        """CREATE TABLE places (
+            scope TEXT NOT NULL, sha256 TEXT NOT NULL, path TEXT NOT NULL, used REAL NOT NULL,
+            UNIQUE (scope, sha256, path))""",
+        """CREATE TRIGGER places_of_no_image AFTER DELETE ON images BEGIN
+            DELETE FROM places WHERE (scope, sha256) = (old.scope, old.sha256); END""",
+    ),
 )
 
 

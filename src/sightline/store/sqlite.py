@@ -20,7 +20,7 @@ from sightline.model.answered import Answered
 from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
-from sightline.model.image import Image
+from sightline.model.image import Image, Kept
 from sightline.model.perception import Perception
 from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
@@ -28,7 +28,7 @@ from sightline.model.receipt import Filed, Omission
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.telling import Telling, written
-from sightline.store import entries, flights, legs, lessons, moments, receipts, spans, tellings
+from sightline.store import entries, flights, legs, lessons, moments, places, receipts, spans, tellings
 from sightline.store.bounds import TABLES, Bounds, drop_unnamed, sweep
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs, Files, Held, private_folder
@@ -188,6 +188,21 @@ class SqliteRecord:
             *(prefix, prefix + "g", scope),  # no hexadecimal digit comes after g
         )
         return tuple(sha256 for (sha256,) in rows)
+
+    @_spared(None)
+    def place(self, scope: str, sha256: str, path: str) -> None:
+        known = self._database.row(
+            "SELECT used FROM places WHERE (scope, sha256, path) = (?, ?, ?)", scope, sha256, path
+        )
+        if known is not None and self._now() - known[0] < _COARSE:
+            return
+        self._recover()
+        with self._database.noting() as connection:
+            places.keep(connection, scope, sha256, path, self._now())
+
+    @_spared(())
+    def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
+        return places.images(self._database, scope, folders, most)
 
     @_spared(default=False)
     def keep_perception(self, scope: str, perception: Perception) -> bool:

@@ -26,6 +26,7 @@ _PASSING = "x-anthropic-billing-header:"
 _LONG = b"A" * 64  # as long as an image's key
 _run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")
 _INSTRUCTING = ("system", "developer")
+_THOUGHTS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 _BESIDE_TEXT = frozenset({"text", "type", "cache_control"})
 
 
@@ -50,7 +51,7 @@ def chain(
     names: list[str] = []
     tokens: list[int] = []
     for index, message in enumerate(items(tree, key)):
-        if spoken and value_in(message, "role") in _INSTRUCTING:
+        if spoken and (value_in(message, "role") in _INSTRUCTING or value_in(message, "type") == "reasoning"):
             names.append(told)
             tokens.append(0)
             continue
@@ -63,13 +64,20 @@ def chain(
 
 
 def _spoken(message: Json) -> Json:
-    """Without what its client has said in the user's name."""
-    for key in ("content", "parts"):
-        blocks = value_in(message, key)
-        if isinstance(message, dict) and isinstance(blocks, list):
-            kept = [each for each in blocks if not text_in(each, "text").lstrip().startswith(REMINDERS)]
-            return {**message, key: kept} if len(kept) < len(blocks) else message
-    return message
+    """Without what its client has said in the user's name, and without thoughts, which clients keep for a while."""
+    if not isinstance(message, dict):
+        return message
+    key = "parts" if "parts" in message else "content"
+    blocks = message.get(key)
+    said: dict[str, Json] = {each: value for each, value in message.items() if each not in _THOUGHTS}
+    if isinstance(blocks, list):
+        said[key] = [block for block in blocks if not _is_aside(block)]
+    return said
+
+
+def _is_aside(block: Json) -> bool:
+    thought = value_in(block, "type") in ("thinking", "redacted_thinking") or value_in(block, "thought") is True
+    return thought or text_in(block, "text").lstrip().startswith(REMINDERS)
 
 
 def _weight(whole: bytes) -> int:

@@ -29,6 +29,7 @@ class Rejected:
 Opening = Answer | Rejected
 ANSWER = Answer()
 
+_MARK = b"\xef\xbb\xbf"
 _FIELDS = (b"event:", b"data:", b"id:", b"retry:", b":")
 _BARE = (b'{"error":{', b'{"error":"', b'{"type":"error"')  # as some break into their streams, or answer without one
 _blank_line = pattern(rb"\r?\n\r?\n|\r\r").split
@@ -48,7 +49,7 @@ _KINDS = (  # what stands in the name of an error: it is about the caller or the
 
 def opening(seen: bytes) -> Opening | None:
     """What the beginning of a body is; None: it cannot be known yet."""
-    seen = seen.removeprefix(b"\xef\xbb\xbf").lstrip()
+    seen = seen.removeprefix(_MARK).lstrip()
     if seen.startswith((b"{", b"[")):
         return _bare(seen)
     if not any(seen.startswith(field) or field.startswith(seen) for field in _FIELDS):
@@ -56,6 +57,11 @@ def opening(seen: bytes) -> Opening | None:
     *events, rest = _blank_line(seen)
     told = next((said for event in events if (said := _event(event))), None)
     return told or (_bare(rest) if rest.startswith((b"{", b"[")) else None)
+
+
+def begins_stream(seen: bytes | bytearray) -> bool:
+    """Is this the beginning of events, whatever they are called?"""
+    return seen.removeprefix(_MARK).lstrip().startswith(_FIELDS)
 
 
 def _bare(seen: bytes) -> Opening | None:

@@ -1,70 +1,142 @@
 """Commands that a person has typed into a conversation: the newest one, and earlier ones with their answers.
 
-A command is the first words of a text block in a user's message. Whoever answers it here answers in the model's place;
-the model itself never gets to know of either.
+A command is the first thing that a user's message says; what a client adds around the person's words is passed over.
+Whoever answers it here answers in the model's place; the model itself never gets to know of either.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from sightline.model.scene import Json
+from sightline.wire.shape import at
 
-IsCommand = Callable[[str], bool]
+CommandIn = Callable[[str], str | None]
+"""The command that a text is, if it is one."""
+Elements = tuple[int | dict[str, Json], ...]
 
 _PASSED_OVER = ("system", "developer")  # what a client adds behind the person's words
-_RESULTS = ("tool_result", "functionResponse", "function_response")
+_MODELS = ("assistant", "model")
+_opened = re.compile(r"</?[A-Za-z]|\[Image\b").match
+
+_DATA: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (  # where a request demands data, and the words for it there
+    (("response_format", "type"), ("json_object", "json_schema")),
+    (("text", "format", "type"), ("json_object", "json_schema")),
+    (("output_format", "type"), ("json_schema",)),
+    (("output_config", "format", "type"), ("json_schema",)),
+    (("generationConfig", "responseMimeType"), ("application/json", "text/x.enum")),
+    (("generation_config", "response_mime_type"), ("application/json", "text/x.enum")),
+    (("tool_choice",), ("required",)),
+    (("tool_choice", "type"), ("tool", "any", "function", "custom")),
+    (("toolConfig", "functionCallingConfig", "mode"), ("ANY",)),
+    (("tool_config", "function_calling_config", "mode"), ("ANY",)),
+)
+_SCHEMAS = ("responseSchema", "responseJsonSchema", "_responseJsonSchema", "response_schema", "response_json_schema")
 
 
-def newest(items: Json, is_command: IsCommand) -> str | None:
+def demands_data(tree: Json) -> bool:
+    """Does a request want JSON or a call for its answer? A program asks then, which words would only confuse."""
+    if any(at(tree, *place) in words for place, words in _DATA):
+        return True
+    settings = at(tree, "generationConfig") or at(tree, "generation_config")
+    return any(at(settings, name) is not None for name in _SCHEMAS)
+
+
+def newest(items: Json, command_in: CommandIn) -> str | None:
     """The command that this request is, if it is one."""
     for item in reversed(items) if isinstance(items, list) else ():
         if not _is_item(item):
             return None
-        if item.get("role") not in _PASSED_OVER:
-            return _command(item, is_command)
+        if not _is_added(item):
+            return _command(item, command_in)[1]
     return None
 
 
-def earlier(items: Json, is_command: IsCommand) -> frozenset[int]:
-    """The places of all messages that are commands or their answers; a command beside a tool's result stays."""
+def without(items: Json, command_in: CommandIn) -> Elements | None:
+    """The messages without commands and their answers, as a list is made anew; None: there are none.
+
+    What else stands in a command's message stays. So does a command that a model has answered, which knows it then,
+    and the newest one.
+    """
     if not isinstance(items, list):
-        return frozenset()
-    cut: set[int] = set()
-    answers = False
+        return None
+    left: dict[int, int | dict[str, Json] | None] = {}
+    asked: dict[int, dict[str, Json] | None] = {}  # a command whose answer has not come yet, and what else stands there
     for number, item in enumerate(items):
         if not _is_item(item):
-            answers = False
-        elif item.get("role") == "user":
-            answers = _command(item, is_command) is not None and not _holds_results(item)
-            if answers:
-                cut.add(number)
-        elif answers and item.get("role") not in _PASSED_OVER:
-            cut.add(number)
-    return frozenset(cut)
+            asked = {}
+        elif _role(item) == "user" and not _is_added(item):
+            left |= asked
+            asked = {number: _rest(item, command_in)} if _command(item, command_in)[1] is not None else {}
+        elif asked and not _is_added(item):
+            left |= {**asked, number: None} if _is_ours(item, command_in) else {}
+            asked = {}
+    if not left:
+        return None
+    kept = (left.get(number, number) for number in range(len(items)))
+    return tuple(each for each in kept if each is not None)
 
 
 def _is_item(item: Json) -> TypeGuard[dict[str, Json]]:
     return isinstance(item, dict)
 
 
-def _command(item: Mapping[str, Json], is_command: IsCommand) -> str | None:
-    if item.get("role") != "user":
-        return None
-    return next((text for text in _texts(item) if is_command(text)), None)
+def _role(item: Mapping[str, Json]) -> Json:
+    """Gemini's user need not say who speaks."""
+    return item.get("role", "user" if "parts" in item else None)
 
 
-def _texts(item: Mapping[str, Json]) -> Iterator[str]:
-    content = item.get("content", item.get("parts"))
-    if isinstance(content, str):
-        yield content
-    for part in content if isinstance(content, list) else ():
+def _is_added(item: Mapping[str, Json]) -> bool:
+    """Has a client written this message by itself? Then it is no turn of the person's."""
+    if _role(item) in _PASSED_OVER:
+        return True
+    texts = [text for _, text in _texts(item)]
+    return _role(item) == "user" and len(texts) == _size(item) > 0 and all(map(_added, texts))
+
+
+def _added(text: str) -> bool:
+    """Reminders, marks of pasted images: a text between tags, or a line about an image."""
+    bare = text.strip()
+    return not bare or (bare[-1] in ">]" and _opened(bare) is not None)
+
+
+def _command(item: Mapping[str, Json], command_in: CommandIn) -> tuple[int, str | None]:
+    """The number of the part that is a command, and its text."""
+    said = (each for each in _texts(item) if not _added(each[1]))
+    number, text = next(said, (0, "")) if _role(item) == "user" else (0, "")
+    return number, command_in(text)
+
+
+def _rest(item: dict[str, Json], command_in: CommandIn) -> dict[str, Json] | None:
+    """A message without the command in it; None: nothing is left."""
+    key = "content" if "content" in item else "parts"
+    parts, (number, _) = item.get(key), _command(item, command_in)
+    left = [part for i, part in enumerate(parts) if i != number] if isinstance(parts, list) else []
+    return {**item, key: left} if left else None
+
+
+def _is_ours(item: Mapping[str, Json], command_in: CommandIn) -> bool:
+    """Words alone, which begin as all answers to a command do."""
+    texts = [text for _, text in _texts(item)]
+    only_words = len(texts) == _size(item) > 0 and not item.get("tool_calls")
+    return _role(item) in _MODELS and only_words and command_in(texts[0]) is not None
+
+
+def _content(item: Mapping[str, Json]) -> Json:
+    return item.get("content", item.get("parts"))
+
+
+def _size(item: Mapping[str, Json]) -> int:
+    content = _content(item)
+    return len(content) if isinstance(content, list) else int(isinstance(content, str))
+
+
+def _texts(item: Mapping[str, Json]) -> Iterator[tuple[int, str]]:
+    """The texts of a message, with the numbers of their parts."""
+    content = _content(item)
+    for number, part in enumerate(content if isinstance(content, list) else [content]):
         text = part.get("text") if isinstance(part, dict) else part
         if isinstance(text, str):
-            yield text
-
-
-def _holds_results(item: Mapping[str, Json]) -> bool:
-    parts: Sequence[Json] = content if isinstance(content := item.get("content", item.get("parts")), list) else ()
-    return any(isinstance(part, dict) and (part.get("type") in _RESULTS or part.keys() & {*_RESULTS}) for part in parts)
+            yield number, text

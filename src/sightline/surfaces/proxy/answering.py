@@ -13,7 +13,7 @@ from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.asides import MOST_LEGS, Aside, Asides
 from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole
-from sightline.surfaces.proxy.reply import Reply, words
+from sightline.surfaces.proxy.reply import Reply
 from sightline.wire.loop import Leg
 from sightline.wire.loop.leg import Block, leg, mapping
 from sightline.wire.unrolled import unrolled
@@ -85,7 +85,7 @@ class Answering:
         self.reply.waits()
         found = await self.ask(body)
         if isinstance(found, Refusal):
-            await self.reply.refused(503, words(found), retry_after=2)
+            await self.reply.no(found)
             return None
         return found
 
@@ -114,7 +114,9 @@ class Answering:
     async def _as_it_is(self, exchange: Exchange) -> None:
         """An answer in which nothing is ours."""
         events = await as_events(exchange, self.wire) if self.streams and is_whole(exchange) else None
-        if events is not None:
+        if isinstance(events, Refusal):
+            await self.reply.no(events)
+        elif events is not None:
             await self.reply.unrolled(exchange, events)
         else:
             await self.reply.relay(exchange)

@@ -18,10 +18,10 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.answering import Answering
 from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Receive, Send, taken, unpacked
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, rejection, whole_of
+from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection, whole_of
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
@@ -34,9 +34,11 @@ from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
 T = TypeVar("T")
+Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+_NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
-_RETRY_AFTER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Proxy:
         commands: Commands | None = None,
         watch: Watch | None = None,
         tools: Tools | None = None,
+        metrics: Metrics | None = None,
+        mounts: Mapping[str, Mounted] | None = None,
     ) -> None:
         self._engine = engine
         self._dialler = dialler
@@ -66,10 +70,12 @@ class Proxy:
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
-        self._metrics = Metrics()
+        self._metrics = metrics or Metrics()
+        self._unpacking = Unpacking()
         self._commands = commands
         self._watch = watch or Watch(record)
         self._asides = None if tools is None else Asides(engine, record, tools)
+        self._mounts = mounts or {}  # other applications, each at a path of its own
 
     async def close(self) -> None:
         if self._asides is not None:
@@ -80,17 +86,20 @@ class Proxy:
             return
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        reply = Reply(send, speaks(path, request.headers), heard=True)
+        reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
         if no := unwelcome(request, self._token):
-            await reply.refused(400, words(no))
+            await reply.refused(403 if path in self._mounts else 400, words(no))
             self._watch.ended(request, reply.status)
             return
         if request.header(b"upgrade").lower() == "websocket":
-            await reply.refused(426, "Sightline: this address answers HTTP requests, not websockets.")
+            await reply.refused(426, _NO_WEBSOCKET, headers=[(b"upgrade", b"HTTP/1.1")])
             self._watch.ended(request, reply.status)
             return
         if path in _OWN:
             await answer(send, *_OWN[path](self._metrics))
+            return
+        if mounted := self._mounts.get(path):
+            await self._mounted(mounted, request, scope, receive, send)
             return
         way = route(path, query, request.headers, self._directory)
         if isinstance(way, Refusal):
@@ -115,8 +124,25 @@ class Proxy:
             self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
             self._watch.ended(request, reply.status, way)
 
+    async def _mounted(
+        self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        status = 0
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await mounted(scope, receive, told)
+        except Exception:  # the outermost edge
+            log.exception("a request could not be served")
+        finally:
+            self._watch.ended(request, status)
+
     async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
-        reading = self._read(request, way, body)
+        reading = await self._read(request, way, body)
         if isinstance(body, Held) and reading is not None:
             self._watch.read(request, way, reading)
             if self._commands and (command := self._commands.typed(reading, way)):
@@ -126,23 +152,28 @@ class Proxy:
         asked = await self._in_time(self._asked(request, way, body, reading, reply), reply, stream=_waits(way, reading))
         outcome, aside = asked.outcome, asked.aside
         if isinstance(outcome, Refusal):
-            await reply.refused(503, words(outcome), retry_after=_RETRY_AFTER)
+            await reply.no(outcome)
             return
         if aside is not None and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
             assert self._asides is not None
             await self._answered(self._asides, aside, request, way, outcome, reply)
             return
         try:
-            if (events := await self._streamed(way, reading, outcome, reply)) is not None:
+            events = await self._streamed(way, reading, outcome, reply)
+            if isinstance(events, Refusal):
+                await reply.no(events)
+            elif events is not None:
                 await reply.unrolled(outcome, events)
             else:
                 await reply.relay(outcome)
         finally:
             self._dialler.rest(outcome, way.url)
 
-    async def _streamed(self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply) -> bytes | None:
-        """Events for a client that asked for some, where the upstream answers in one piece; clients loop otherwise."""
-        if reading is None or not reading.scene.stream or not is_whole(exchange) or is_listed(way):
+    async def _streamed(
+        self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply
+    ) -> bytes | Refusal | None:
+        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
+        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(way):
             return None
         assert way.wire is not None
         return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
@@ -173,7 +204,8 @@ class Proxy:
             self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
         if reading is not None and reading.added:
             return self._with_more(request, way, body, reading)
-        return self._forward(request, way, [body.data], _changes(body))
+        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=body.again)
+        return self._forward(request, way, [body.data], changes)
 
     async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
         """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
@@ -189,7 +221,8 @@ class Proxy:
             return exchange
         self._dialler.rest(exchange, way.url)
         self._unwanted(request, way, reading)
-        return await self._forward(request, way, [body.data], Changes(unpacked=body.remade, repeated=True))
+        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=True)
+        return await self._forward(request, way, [body.data], changes)
 
     def _unwanted(self, request: Request, way: Route, reading: Reading) -> None:
         """An upstream has named our tools in its no: they are not offered again at once."""
@@ -254,13 +287,13 @@ class Proxy:
         self._say(receipt)
         self._watch.prepared(request, way, receipt)
 
-    def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
+    async def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
         """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
         if way.wire is None or isinstance(body, Flowing) or request.method != "POST":
             return None
         if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
             return None
-        data = unpacked(body.data, request.header(b"content-encoding"))
+        data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
         return None if data is None else self._reading(way, data)
 
     def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:
@@ -388,9 +421,13 @@ def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
         raise
 
 
+def _streams(reading: Reading | None) -> bool:
+    return reading is not None and reading.scene.stream
+
+
 def _waits(way: Route, reading: Reading | None) -> bool:
     """Can the client be kept alive while it waits?"""
-    return reading is not None and reading.scene.stream and way.wire is not None and bool(way.wire.voice.alive)
+    return _streams(reading) and way.wire is not None and bool(way.wire.voice.alive)
 
 
 def _close_late(task: asyncio.Future[Any]) -> None:

@@ -17,6 +17,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LARGEST = 128 * 1024 * 1024
+_AT_ONCE = 2
+_TIGHTEST = 100  # times
+_ALWAYS = 16 * 1024 * 1024
 
 
 class Gone(Exception):
@@ -69,7 +72,10 @@ async def _filled(receive: Receive, message: Message, length: int) -> Held:
 
 
 def unwritten(length: int) -> bytearray:
-    """So many bytes, to be written over: to have them zero first costs as much as to copy them."""
+    """So many bytes, to be written over: to have them zero first costs as much as to copy them.
+
+    And it would take the memory: a length that is only announced takes none.
+    """
     made: bytearray = _raw(None, length)
     return made
 
@@ -131,6 +137,24 @@ def unpacked(data: bytes | bytearray, encoding: str, most: int = LARGEST) -> byt
         return None
 
 
+class Unpacking:
+    """Bodies unpacked beside everything else that goes on, a few at a time: what is small may hold much."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def of(self, data: bytes | bytearray, encoding: str) -> bytes | bytearray | None:
+        if encoding.strip().lower() in _PLAIN:
+            return data
+        async with self._turn:
+            return await asyncio.to_thread(unpacked, data, encoding, _bound(len(data)))
+
+
+def _bound(packed: int) -> int:
+    """How much may be in a body of so many bytes; nobody's words and images can be packed more tightly."""
+    return min(LARGEST, max(_ALWAYS, _TIGHTEST * packed))
+
+
 def _plain(data: bytes | bytearray, most: int) -> bytes | bytearray:
     return data
 
@@ -172,9 +196,9 @@ def _zstd(data: bytes | bytearray, most: int) -> bytes | None:
     return out if len(out) <= most else None
 
 
+_PLAIN = ("", "identity")
 _UNPACK: dict[str, Callable[[bytes | bytearray, int], bytes | bytearray | None]] = {
-    "": _plain,
-    "identity": _plain,
+    **dict.fromkeys(_PLAIN, _plain),
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": _zlib(zlib.MAX_WBITS),

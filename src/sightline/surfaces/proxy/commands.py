@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sightline.commands import is_command
+from sightline.commands import NAME, command_in
 from sightline.engine import Reading
 from sightline.model.edit import Rebuild
 from sightline.model.scene import Json
@@ -14,11 +14,13 @@ from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
 from sightline.wire.saying import Saying, said
-from sightline.wire.shape import items
-from sightline.wire.typed import earlier, newest
+from sightline.wire.shape import at, items
+from sightline.wire.typed import demands_data, newest, without
 
 Answer = Callable[[str, Visitor, str, Sequence[str]], str]
 """What a command answers: its text, who typed it, the model that they talk to, the images of the conversation."""
+
+_SIGN = NAME.strip("/").encode()  # some write \\/ for the slash
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class Commands:
 
     def typed(self, reading: Reading, way: Route) -> str | None:
         """The command that a request is, if it is one."""
-        return None if way.endpoint.counts else newest(_messages(reading, way), is_command)
+        if way.endpoint.counts or (command := newest(_messages(reading, way), command_in)) is None:
+            return None
+        return None if demands_data(reading.tree) else command
 
     async def answered(
         self, text: str, reading: Reading, way: Route, visitor: Visitor, images: Sequence[str]
@@ -46,15 +50,18 @@ def is_listed(way: Route) -> bool:
 
 def without_commands(reading: Reading, way: Route) -> bytes | None:
     """The body without earlier commands and their answers; None: there are none."""
-    messages = _messages(reading, way)
-    cut = earlier(messages, is_command)
-    if not cut or newest(messages, is_command) or not isinstance(reading.texts, Document):
+    kept = without(_messages(reading, way), command_in)
+    if kept is None or not isinstance(reading.texts, Document):
         return None
     assert way.wire is not None
-    kept = tuple(number for number in range(len(messages)) if number not in cut)
     return b"".join(reading.texts.splice([Rebuild((way.wire.items,), kept)]))
 
 
 def _messages(reading: Reading, way: Route) -> list[Json]:
+    """All that was said, if there may be a command in it; a bare text is one message of the user's."""
     assert way.wire is not None
+    if isinstance(reading.texts, Document) and _SIGN not in reading.texts.skeleton:
+        return []
+    if isinstance(words := at(reading.tree, way.wire.items), str):
+        return [{"role": "user", "content": words}]
     return items(reading.tree, way.wire.items)

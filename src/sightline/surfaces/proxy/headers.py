@@ -50,22 +50,24 @@ def unwelcome(request: Request, token: str = "") -> Refusal | None:
     """Who may not use the proxy: without a token, whoever is not of this machine; with one, whoever lacks it."""
     if token:
         given = request.header(TOKEN).removeprefix("Bearer ")
-        if compare_digest(given.encode(), token.encode()):
+        if compare_digest(given.encode("latin-1"), token.encode()):  # as it came, and as anybody writes it
             return None
         return Refusal("not_permitted", "this proxy asks for a token", f"send it in the header {TOKEN.decode()}")
     # A web page must not reach the user's upstreams through a name that it made point here.
-    host, origin = request.header(b"host"), request.header(b"origin")
     # A page in a sandbox has the origin "null": nobody knows whose it is.
     # A page's plain GET has no origin, but a browser says where it comes from.
     foreign = request.header(b"sec-fetch-site") in ("cross-site", "same-site")
-    if foreign or (host and not _is_here(host)) or (origin and not _is_here(origin.partition("://")[2])):
+    hosts = [value for name, value in request.headers if name == b"host" and value]
+    origins = [value.partition(b"://")[2] for name, value in request.headers if name == b"origin"]
+    if foreign or len(hosts) > 1 or not all(map(_is_here, (*hosts, *origins))):
         return Refusal("not_permitted", "only programs of this machine are served here", "call it by 127.0.0.1")
     return None
 
 
-def _is_here(authority: str) -> bool:
-    name, _, port = authority.rpartition(":")
-    return is_loopback(name if port.isdigit() else authority)
+def _is_here(authority: bytes) -> bool:
+    whole = authority.decode("latin-1").lower()
+    name, _, port = whole.rpartition(":")
+    return is_loopback(name if port.isdigit() else whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,9 @@ def _hops(headers: Headers) -> frozenset[bytes]:
     return _HOPS.union(each.strip().lower() for value in named for each in value.split(b",")) if named else _HOPS
 
 
-def backward(status: int, headers: Headers) -> Headers:
-    """The headers of an answer for the client."""
-    dropped = _hops(headers) | {b"content-length"} if status in _BODILESS else _hops(headers)
+def backward(status: int, headers: Headers, *, grows: bool = False) -> Headers:
+    """The headers of an answer for the client; `grows`: its body may become longer than the upstream says."""
+    dropped = _hops(headers) | {b"content-length"} if grows or status in _BODILESS else _hops(headers)
     return [header for header in headers if header[0] not in dropped]
 
 

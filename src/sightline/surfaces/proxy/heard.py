@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from sightline.dial import Exchange
 from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import unpacked
-from sightline.wire.opening import Opening, Rejected, opening
+from sightline.wire.opening import Opening, Rejected, begins_stream, opening
 from sightline.wire.unrolled import unrolled
 
 LARGEST_ERROR = 64 * 1024
 _ERROR_SECONDS = 10.0
 _LARGEST_WHOLE = 16 * 1024 * 1024
+_TELLING = 8  # bytes by which a stream is told from anything else
+STREAM = (b"content-type", b"text/event-stream")
+_BROKEN = Refusal("unavailable", "the upstream's answer broke off", "repeat")
+_UNKNOWN = Refusal(
+    "invalid_input",
+    "a stream was asked for, and the upstream answered something else",
+    "see whether its address is right and leads to this API",
+)
 
 
 async def rejection(exchange: Exchange, patience: float) -> Rejected | None:
@@ -37,15 +46,29 @@ def is_stream(exchange: Exchange) -> bool:
     return kind.startswith(b"text/event-stream") and not packing
 
 
+def is_odd(exchange: Exchange) -> bool:
+    """An answer that does not say that it is a stream, whatever was asked for."""
+    return exchange.status == 200 and not exchange.header(b"content-type").startswith(b"text/event-stream")
+
+
 def is_whole(exchange: Exchange) -> bool:
     """An answer in one piece, whatever was asked for."""
     return exchange.status == 200 and exchange.header(b"content-type").startswith(b"application/json")
 
 
-async def as_events(exchange: Exchange, wire: WireName) -> bytes | None:
-    """A whole answer as the stream of its wire; None: it is none that could be, and can still be passed on."""
+async def as_events(exchange: Exchange, wire: WireName) -> bytes | Refusal | None:
+    """An odd answer as the stream of its wire; None: it is a stream, or too long to tell, and can be passed on."""
+    start = await exchange.peek(LARGEST_ERROR, None, enough=lambda seen: len(seen.lstrip()) >= _TELLING)
+    if begins_stream(start):
+        exchange.headers = [*(each for each in exchange.headers if each[0] != b"content-type"), STREAM]
+        return None
     data = await whole_of(exchange)
-    return None if data is None else unrolled(wire, data)
+    if not exchange.whole:
+        return _BROKEN if exchange.closed else None
+    if data is not None and begins_stream(data):
+        return None
+    events = None if data is None else unrolled(wire, data)
+    return _UNKNOWN if events is None else events
 
 
 async def whole_of(exchange: Exchange) -> bytes | bytearray | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import orjson
@@ -11,14 +11,16 @@ from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
-from sightline.surfaces.proxy.heard import LARGEST_ERROR, is_stream
+from sightline.surfaces.proxy.heard import LARGEST_ERROR, STREAM, is_stream
 from sightline.surfaces.proxy.line import AT_ONCE, Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 from sightline.wire.loop import Ear
 
 _UNHEARD = 64 * 1024  # so much of a stream may have gone out before it is listened to
-_STREAM_HEADERS = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+_RETRY_AFTER = 2
+_NO_STATUS = Refusal("unavailable", "the upstream answered with a status that is none", "")
+_STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
@@ -47,17 +49,15 @@ class Reply:
             await self._relay_late(exchange, ear)
             return
         if not 200 <= exchange.status < 600:
-            await self.refused(503, "Sightline: the upstream answered with a status that is none.", retry_after=2)
+            await self.no(_NO_STATUS)
             return
         if not is_stream(exchange):
             self._hearing = None
         at_once = exchange.ready and ear is None  # of which an ear may leave out all
-        ear = ear if self._hearing else None
-        headers = backward(exchange.status, exchange.headers)
-        if ear is not None:  # what it leaves out, and the legs that follow, make another length
-            headers = [header for header in headers if header[0] != b"content-length"]
+        # What may have to be added to a stream is in no length that its upstream has told.
+        headers = backward(exchange.status, exchange.headers, grows=self._hearing is not None)
         await self._start(exchange.status, headers, at_once=at_once)
-        await self._pour(exchange, ear)
+        await self._pour(exchange, ear if self._hearing else None)
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -112,7 +112,16 @@ class Reply:
             await self._start(200, [(b"content-type", kind), (b"cache-control", b"no-cache")])
         await self._body(body, more=False)
 
-    async def refused(self, status: int, message: str, retry_after: int | None = None) -> None:
+    async def no(self, refusal: Refusal) -> None:
+        """A refusal: what is wrong with the request or its way stays so, all else may pass."""
+        if refusal.code == "invalid_input":
+            await self.refused(400, words(refusal))
+        else:
+            await self.refused(503, words(refusal), retry_after=_RETRY_AFTER)
+
+    async def refused(
+        self, status: int, message: str, retry_after: int | None = None, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         """An error of our own."""
         if self.begun and self._hearing is None:  # no words fit into what has begun: it stays without an end
             return
@@ -122,10 +131,10 @@ class Reply:
             return
         shape = self.wire.permanent if retry_after is None else self.wire.passing
         body = orjson.dumps(shape(message))
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        told = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
         if retry_after is not None:
-            headers.append((b"retry-after", b"%d" % retry_after))
-        await self._start(status, headers)
+            told.append((b"retry-after", b"%d" % retry_after))
+        await self._start(status, told)
         await self._body(body, more=False)
 
     async def _relay_late(self, exchange: Exchange, ear: Ear | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlsplit
 
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -26,24 +26,19 @@ class Route:
     key: str = ""  # a credential that stands in the query: Gemini takes one there
 
 
-def speaks(path: str, headers: Headers) -> Wire:
+def speaks(path: str, headers: Headers, directory: Directory) -> Wire:
     """The wire whose words a client of this path understands: of another API, those of the nearest one."""
-    if path.startswith("/u/"):
-        path = "/" + path[3:].partition("/")[2]
-    wire, _ = _asked(path)
-    return wire or _BY_NAME[_dialect(path, headers)]
+    upstream, path = _named(path, directory)
+    wire, _ = _asked(path, None if isinstance(upstream, Refusal) else upstream)
+    return wire or _BY_NAME[_dialect(path, headers) or directory.stray]
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
-    upstream: Upstream | None = None
-    if path.startswith("/u/"):
-        name, _, below = path[3:].partition("/")
-        upstream, path = directory.named.get(name), f"/{below}"
-        if upstream is None:
-            known = ", ".join(sorted(directory.named))
-            return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}")
-    wire, endpoint = _asked(path)
-    spoken: WireName = wire.name if wire else _dialect(path, headers)
+    upstream, path = _named(path, directory)
+    if isinstance(upstream, Refusal):
+        return upstream
+    wire, endpoint = _asked(path, upstream)
+    spoken: WireName = wire.name if wire else _dialect(path, headers, query) or directory.stray
     if upstream is None:
         upstream = directory.owners[spoken]
     key, rest = _key_in(query) if spoken == "gemini" else ("", query)
@@ -52,31 +47,64 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
     return Route(upstream, url, spoken, wire, endpoint, key)
 
 
+def _named(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:
+    """The upstream that a path names, if it names one, and the path below it."""
+    if not path.startswith("/u/"):
+        return None, path
+    name, _, below = path[3:].partition("/")
+    if (upstream := directory.named.get(name)) is not None:
+        return upstream, f"/{below}"
+    known = ", ".join(sorted(directory.named))
+    return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}"), f"/{below}"
+
+
 def _key_in(query: str) -> tuple[str, str]:
-    """The key in a query, and the query without it."""
+    """The key in a query, and the query without it. What could stand in no header is no key."""
     pairs = query.split("&")
     keys = [unquote_plus(pair[len("key=") :]) for pair in pairs if pair.startswith("key=")]
-    return next(iter(keys), ""), "&".join(pair for pair in pairs if not pair.startswith("key="))
+    key = next((key for key in keys if key.isascii() and key.isprintable()), "")
+    return key, "&".join(pair for pair in pairs if not pair.startswith("key="))
 
 
-def _asked(path: str) -> tuple[Wire | None, Endpoint]:
+def _asked(path: str, upstream: Upstream | None = None) -> tuple[Wire | None, Endpoint]:
+    """The wire of a path. A slash behind it means nothing, nor does what its upstream's own address ends with."""
+    bare = path.rstrip("/")
     for wire in WIRES:
-        if endpoint := wire.match(path):
+        if endpoint := wire.match(bare):
+            return wire, endpoint
+    for wire in WIRES if upstream is not None else ():
+        assert upstream is not None
+        end = urlsplit(upstream.base(wire.name)).path.rstrip("/")
+        if end and bare.startswith(f"{end}/") and (endpoint := wire.match(bare[len(end) :])):
             return wire, endpoint
     return None, Endpoint(path)
 
 
 _DIALECTS: tuple[tuple[str, WireName], ...] = (
     ("/v1/messages", "anthropic"),
+    ("/api/oauth/", "anthropic"),
     ("/v1/responses", "openai_responses"),
     ("/responses", "openai_responses"),
     ("/v1beta", "gemini"),
+    ("/v1internal", "gemini"),
+    ("/upload/", "gemini"),
     ("/models/", "gemini"),
+)
+_SIGNS: tuple[tuple[bytes, bytes, WireName], ...] = (  # a header, how it begins, and whose clients alone send it so
+    (b"anthropic-version", b"", "anthropic"),
+    (b"anthropic-beta", b"", "anthropic"),
+    (b"x-api-key", b"", "anthropic"),
+    (b"authorization", b"bearer sk-ant-", "anthropic"),
+    (b"x-goog-api-key", b"", "gemini"),
+    (b"authorization", b"bearer ya29.", "gemini"),
 )
 
 
-def _dialect(path: str, headers: Headers) -> WireName:
-    """Which kind of API a path that is no wire's belongs to."""
-    if any(name == b"anthropic-version" for name, _ in headers):
-        return "anthropic"
-    return next((api for start, api in _DIALECTS if path.startswith(start)), "openai_chat")
+def _dialect(path: str, headers: Headers, query: str = "") -> WireName | None:
+    """Which kind of API a path that is no wire's belongs to. A credential tells it best: it goes to no other's host."""
+    for sign, start, api in _SIGNS:
+        if any(name == sign and value.lower().startswith(start) for name, value in headers):
+            return api
+    if any(pair.startswith("key=AIza") for pair in query.split("&")):
+        return "gemini"
+    return next((api for start, api in _DIALECTS if path.startswith(start)), None)

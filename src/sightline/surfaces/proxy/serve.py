@@ -24,6 +24,8 @@ App = Callable[..., Coroutine[Any, Any, None]]
 
 _LARGEST_HEAD = 256 * 1024
 _HEAD_SECONDS = 30.0
+_BODY_SECONDS = 60.0
+_MOST_QUEUED = 16  # requests of a client that does not wait for answers
 _KEPT = 31 * 1024 * 1024
 _COLLECTED = (5_000, 20, 20)
 
@@ -69,6 +71,8 @@ class _Cycle(httptools_impl.RequestResponseCycle):
             del self.scope["extensions"]  # a circle that only the collector would find
             self.leaving = None
             self.on_response = _nothing
+            if self.protocol.serving is self:
+                self.protocol.serving = None
             self.protocol.tasks.discard(asyncio.current_task())
             del self.protocol  # another one
 
@@ -174,6 +178,13 @@ class _Cycle(httptools_impl.RequestResponseCycle):
         if data and not self.disconnected:
             self.transport.write(data)
 
+    def left(self) -> None:
+        """The client has."""
+        self.disconnected = not self.response_complete
+        self.message_event.set()
+        if self.leaving is not None:
+            self.leaving()
+
     def _end(self) -> None:
         if self.expected_content_length:
             raise RuntimeError("less than the head has announced")
@@ -189,9 +200,12 @@ def _nothing() -> None:
 
 
 class _Protocol(httptools_impl.HttpToolsProtocol):
-    """Requests whose head is too long or too slow end here, and trailers are no headers."""
+    """Requests whose head is too long, or that do not come on, end here, and trailers are no headers."""
 
     head_seconds = _HEAD_SECONDS
+    body_seconds = _BODY_SECONDS
+    serving: _Cycle | None = None  # what is being answered; others may wait behind it
+    came = 0.0  # when the last bytes of a body did
     cycle: _Cycle | None  # type: ignore[assignment]
 
     def __init__(self, scratch: memoryview, **given: Any) -> None:
@@ -213,8 +227,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
             self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
         self._reader.place = None
-        if isinstance(self.cycle, _Cycle) and self.cycle.leaving is not None:
-            self.cycle.leaving()
+        if self.serving is not None:
+            self.serving.left()
 
     def data_received(self, data: bytes | memoryview) -> None:
         super().data_received(data)  # type: ignore[arg-type]
@@ -227,6 +241,10 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
                 self.send_400_response("The head of this request is too long.")
             elif self._slow is None:
                 self._slow = self.loop.call_later(self.head_seconds, self.transport.abort)
+        elif cycle is not None and cycle.more_body:
+            self.came = self.loop.time()
+            if self._slow is None:
+                self._slow = self.loop.call_later(self.body_seconds, self._waited)
 
     def on_message_begin(self) -> None:
         self.url, self.headers, self.expect_100_continue = b"", [], False
@@ -251,13 +269,19 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         waits = self.cycle is not None and not self.cycle.response_complete
         lasting = version != "1.0" and self.parser.should_keep_alive()
         self.cycle = _Cycle(self, scope, expects=self.expect_100_continue, keep_alive=lasting)
-        if waits:  # for its turn behind another
-            self.flow.pause_reading()
+        if waits:  # for its turn behind another; if it were not read on, nobody would hear that its client left
             self.pipeline.appendleft((self.cycle, self.app))
+            if len(self.pipeline) >= _MOST_QUEUED:
+                self.flow.pause_reading()
         else:
             self._start_asgi_task(self.cycle, self.app)
 
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_time()
+
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self.serving = cycle
         self.tasks.add(self.loop.create_task(cycle.run_asgi(app)))  # it takes itself out: a callback costs a turn
 
     def on_response_complete(self) -> None:
@@ -306,6 +330,17 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
         self.on_message_complete()
 
+    def _waited(self) -> None:
+        """A body that does not come on is waited for no longer, unless its client is the one who waits."""
+        now = self.loop.time()
+        if self.flow.read_paused:
+            self.came = now
+        left = self.came + self.body_seconds - now
+        if left > 0:
+            self._slow = self.loop.call_later(left, self._waited)
+        else:
+            self.transport.abort()
+
     def _in_time(self) -> None:
         if self._slow is not None:
             self._slow.cancel()
@@ -330,6 +365,7 @@ class _Reader(asyncio.BufferedProtocol):
             self._protocol.data_received(self._scratch[:nbytes])
             return
         self.place = self.place[nbytes:]
+        self._protocol.came = self._protocol.loop.time()
         if not self.place:
             self.place = None
             self._protocol.filled()

@@ -5,6 +5,7 @@ No image byte, no text of a conversation and no key is in any of it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -59,8 +60,14 @@ class Watch:
             return
         if client and (client, model) not in self._warned and len(self._warned) < _WARNED:
             self._warned.add((client, model))
-            self._record.omit(Omission(client, model))
-            self._warn(Omission(client, model))
+            asyncio.get_running_loop().run_in_executor(None, self._notice, Omission(client, model))
+
+    def _notice(self, omission: Omission) -> None:
+        """A word for all who share the record, once; beside the loop, since the record may be slow."""
+        known = {(one.client, one.model) for one in self._record.omissions()}
+        self._record.omit(omission)
+        if (omission.client, omission.model) not in known:
+            self._warn(omission)
 
     def prepared(self, request: Request, way: Route, receipt: Receipt) -> None:
         request.passing.receipt = receipt

@@ -29,6 +29,7 @@ from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "messages"
 _OUTPUT = ("output_tokens",)
+_CUT = ("max_tokens", "model_context_window_exceeded", "refusal", "pause_turn")  # ends in which nobody is called
 
 
 def reads(block: Block) -> Atom:
@@ -90,7 +91,7 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
     """An assistant's message, again as many as there were legs, with our results between them and behind them."""
     message, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
     legs = cut(run.blocks, pasts, reads, _split)
-    if legs is None or not isinstance(message, dict):
+    if legs is None or not isinstance(message, dict) or len(results) != len(pasts[-1].asks):
         return None
     *inner, last = legs
     turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(message, leg, past.results)]
@@ -136,11 +137,12 @@ class Listener(Ear):
     def _opened(self) -> None:
         super()._opened()
         self._numbers: dict[int, int] = {}
-        self._inputs: dict[int, str] = {}
+        self._inputs: dict[int, list[str]] = {}
+        self._grown: dict[tuple[int, str], list[str]] = {}
 
     @property
     def _called(self) -> bool:
-        return self._stop in (None, "tool_use")
+        return self._stop not in _CUT
 
     def _event(self, value: Block, raw: bytes) -> bytes:
         kind, number = text_in(value, "type"), value.get("index")
@@ -181,15 +183,16 @@ class Listener(Ear):
     def _grows(self, number: int, delta: Block) -> None:
         block = self._said.setdefault(number, {})
         if delta.get("type") == "input_json_delta":
-            self._inputs[number] = self._inputs.get(number, "") + text_in(delta, "partial_json")
+            self._inputs.setdefault(number, []).append(text_in(delta, "partial_json"))
             return
         for key, more in delta.items():
-            old = block.get(key)
             if key == "citation":
-                cited = block.get("citations")
+                cited = block.setdefault("citations", [])
                 block["citations"] = [*(cited if isinstance(cited, list) else []), more]
+            elif key != "type" and isinstance(more, str):
+                self._grown.setdefault((number, key), [text_in(block, key)]).append(more)
             elif key != "type":
-                block[key] = old + more if isinstance(old, str) and isinstance(more, str) else more
+                block[key] = more
 
     def _stopped(self, value: Block, raw: bytes) -> bytes:
         self._usage |= {key: each for key, each in mapping(value.get("usage")).items() if each is not None}
@@ -202,13 +205,15 @@ class Listener(Ear):
         return [self._whole(number, block) for number, block in sorted(self._said.items())]
 
     def _whole(self, number: int, block: Block) -> Block:
-        if number not in self._inputs:
-            return block
+        grown: Block = {key: "".join(pieces) for (of, key), pieces in self._grown.items() if of == number}
+        written = "".join(self._inputs.get(number, ()))
+        if not written:
+            return {**block, **grown}
         try:
-            given = orjson.loads(self._inputs[number] or "{}")
+            given = orjson.loads(written)
         except orjson.JSONDecodeError:
             given = {}
-        return {**block, "input": given if isinstance(given, dict) else {}}
+        return {**block, **grown, "input": given if isinstance(given, dict) else {}}
 
 
 def said(answer: Json) -> list[Block]:
@@ -217,7 +222,7 @@ def said(answer: Json) -> list[Block]:
 
 
 def calls(answer: Json) -> bool:
-    return value_in(answer, "stop_reason") == "tool_use"
+    return value_in(answer, "stop_reason") not in _CUT
 
 
 def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:

@@ -7,7 +7,7 @@ then on every event is looked at; those of our own calls and the ends between tw
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from re import compile as pattern
 from re import escape
 
@@ -17,6 +17,7 @@ from sightline.model.scene import Json
 from sightline.wire.errors import event
 from sightline.wire.loop.leg import Block, Leg, Reads, leg
 
+_MOST_HEARD = 16 * 1024 * 1024  # bytes of an answer in which no tool of ours was named
 _ends = pattern(rb"\r?\n\r?\n")
 
 
@@ -24,12 +25,15 @@ class Ear(ABC):
     """One for one visible answer; `begin` when its next leg is asked for."""
 
     reads: Reads
+    beginnings: Sequence[str] = ()  # what a call may begin with before its name comes
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        self._named = pattern(b'"(?:' + b"|".join(map(escape, sorted(map(str.encode, names)))) + b')"').search
-        self._rest = b""
+        words = sorted(word.encode() for word in (*names, *self.beginnings))
+        self._named = pattern(b'"(?:' + b"|".join(map(escape, words)) + b')"').search
+        self._rest: list[bytes] = []
         self._heard: list[bytes] = []
+        self._room = _MOST_HEARD
         self._close = False  # every event is looked at
         self.legs = 0  # that have come to their end before this one
         self.usages: list[Block] = []  # of each leg
@@ -48,13 +52,17 @@ class Ear(ABC):
         """The next leg."""
         self.legs += 1
         self._close = True
-        self._rest = b""
+        self._rest.clear()
         self._opened()
 
     def hear(self, data: bytes) -> bytes:
         """What goes to the client now."""
         whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
         if not self._close:
+            self._room -= len(whole)
+            if self._room < 0:  # nobody says so much before a call; from here on it is only passed on
+                self._heard.clear()
+                return whole
             if self._named(whole) is None:
                 self._heard.append(whole)
                 return whole
@@ -63,9 +71,14 @@ class Ear(ABC):
 
     def _events(self, data: bytes) -> bytes:
         """What is whole of what has come; the rest waits for its end."""
-        seen = self._rest + data
-        end = max(seen.rfind(b"\n\n") + 2, seen.rfind(b"\n\r\n") + 3)
-        whole, self._rest = (seen[:end], seen[end:]) if end > 2 else (b"", seen)  # 2: neither was found
+        before = self._rest[-1][-3:] if self._rest else b""
+        near = before + data
+        end = max(near.rfind(b"\n\n") + 2, near.rfind(b"\n\r\n") + 3) - len(before)
+        if end <= 2 - len(before) or end < 0:  # neither was found
+            self._rest.append(data)
+            return b""
+        whole = b"".join((*self._rest, data[:end]))
+        self._rest = [data[end:]] if end < len(data) else []
         return whole
 
     def _attend(self) -> None:
@@ -77,7 +90,9 @@ class Ear(ABC):
 
     def over(self) -> bytes:
         """The upstream has said all of this leg; what is left of it."""
-        rest, self._rest = self._rest, b""
+        rest, self._rest = b"".join(self._rest), []
+        if rest and not self._close and self._room >= 0 and self._named(rest):
+            self._attend()
         told = self._passed(rest) if rest and self._close else rest
         self.usages.append(self._usage)
         return told

@@ -8,6 +8,7 @@ from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
 from sightline.wire.loop.ear import Ear, written
 from sightline.wire.loop.leg import (
+    LOOSE,
     OTHER,
     Atom,
     Block,
@@ -43,9 +44,12 @@ def reads(part: Block) -> Atom:
     call = _under(part, _CALL)
     if isinstance(call, dict):
         return Called(text_in(call, "id"), text_in(call, "name"), arguments(call.get("args") or {}))
+    signed = _under(part, _SIGNATURE) is not None
     if part.get("thought"):
-        return Thought()
-    return Words(text_in(part, "text")) if "text" in part else OTHER
+        return Thought() if signed else LOOSE
+    if "text" not in part or (signed and not part["text"]):
+        return OTHER
+    return Words(text_in(part, "text"))
 
 
 def is_open(tree: Json) -> bool:
@@ -118,12 +122,12 @@ def runs(tree: Json) -> list[Run]:
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
     content, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
     legs = cut(run.blocks, pasts, reads, _split)
-    if legs is None or not isinstance(content, dict):
+    if legs is None or not isinstance(content, dict) or len(results) != len(pasts[-1].asks):
         return None
     *inner, last = legs
     turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(content, leg, past.results)]
-    lent = [signature for block, *_ in pasts[-1].asks if (signature := _under(block, _SIGNATURE))]
-    ours = [id(block) for block, *_ in pasts[-1].asks]
+    lent = [signature for block, _ in pasts[-1].asks if (signature := _under(block, _SIGNATURE))]
+    ours = [id(block) for block, _ in pasts[-1].asks]
     kept: list[Json] = [part if id(part) in ours else _returned(part, lent) for part in last]
     first, *others = [*turns, {**content, "parts": kept}]
     edits: list[Edit] = [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
@@ -161,6 +165,7 @@ class Listener(Ear):
     def _opened(self) -> None:
         super()._opened()
         self._signature: Json = None  # of a call of ours, for the client's first one
+        self._pieces: dict[int, list[str]] = {}  # of words that came in several
 
     @property
     def _called(self) -> bool:
@@ -220,12 +225,16 @@ class Listener(Ear):
         before = self._said.get(number - 1)
         plain = set(part) <= {"text", "thought"} and "text" in part
         if before is not None and plain and set(before) == set(part) and before.get("thought") == part.get("thought"):
-            self._said[number - 1] = {**before, "text": text_in(before, "text") + text_in(part, "text")}
+            self._pieces.setdefault(number - 1, []).append(text_in(part, "text"))
         else:
             self._said[number] = part
 
     def _blocks(self) -> list[Block]:
-        return [part for _, part in sorted(self._said.items())]
+        return [self._whole(number, part) for number, part in sorted(self._said.items())]
+
+    def _whole(self, number: int, part: Block) -> Block:
+        more = self._pieces.get(number)
+        return {**part, "text": text_in(part, "text") + "".join(more)} if more else part
 
 
 def said(answer: Json) -> list[Block]:

@@ -7,7 +7,7 @@ put back in: nothing is guessed, and where a word differs nothing is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from re import compile as pattern
 
 import orjson
@@ -57,12 +57,17 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Whatever else stands in an answer."""
+    """Whatever else stands in an answer, and has its place there."""
 
 
-Atom = Words | Called | Thought | Other
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """What may be there or not, and anywhere."""
+
+
+Atom = Words | Called | Thought | Other | Loose
 Reads = Callable[[Block], Atom]
-OTHER = Other()
+OTHER, LOOSE = Other(), Loose()
 
 
 def mapping(value: Json | Mapping[str, Json]) -> Block:
@@ -78,19 +83,38 @@ def arguments(value: Json) -> str:
         except orjson.JSONDecodeError:
             return str(value)
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:
+        return orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, RecursionError):
         return repr(value)
+
+
+def _whole(value: Json) -> Json:
+    """Some programs know no difference between 1.0 and 1."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items()}
+    return [_whole(each) for each in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its leg a call of ours stands: behind so much of what the client sees."""
+
+    letters: int = 0  # without blanks, which some clients trim
+    raw: int = 0  # with them
+    calls: int = 0
+    thoughts: int = 0
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A call of ours, and where in its leg it stands: behind so many letters and so many of the client's calls."""
+    """A call of ours."""
 
     call: Called
     block: Block
-    letters: int
-    calls: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +123,38 @@ class Leg:
     asks: tuple[Ask, ...]
     text: str  # what the client sees of it: the words …
     calls: tuple[Called, ...]  # … the calls …
-    thoughts: int  # … and as many thoughts
+    thoughts: int = 0  # … and as many thoughts and other things
+    others: int = 0
     thinking: str = ""
 
 
 def leg(said: Sequence[Block], reads: Reads, names: frozenset[str]) -> Leg:
     asks: list[Ask] = []
     calls: list[Called] = []
-    text = thinking = ""
-    thoughts = 0
+    texts: list[str] = []
+    thoughts: list[str] = []
+    others = 0
     for block in said:
         match reads(block):
-            case Words(text=more):
-                text += more
+            case Words(text=text):
+                texts.append(text)
             case Called(name=name) as call if name in names:
-                asks.append(Ask(call, block, len(text), len(calls)))
+                text = "".join(texts)
+                asks.append(Ask(call, block, Place(len(bare(text)), len(text), len(calls), len(thoughts), others)))
             case Called() as call:
                 calls.append(call)
-            case Thought(text=more):
-                thoughts += 1
-                thinking += more
+            case Thought(text=text):
+                thoughts.append(text)
             case Other():
+                others += 1
+            case Loose():
                 pass
-    return Leg(tuple(said), tuple(asks), text, tuple(calls), thoughts, thinking)
+    return Leg(tuple(said), tuple(asks), "".join(texts), tuple(calls), len(thoughts), others, "".join(thoughts))
+
+
+def bare(text: str) -> str:
+    """Without blanks."""
+    return "".join(text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,47 +163,63 @@ class Past:
 
     text: str
     calls: tuple[str, ...]
-    thoughts: int
-    asks: tuple[tuple[Block, int, int], ...]
+    asks: tuple[tuple[Block, Place], ...]
     results: tuple[Block, ...] = ()  # of the calls in their order, as a request carries them; of the last: kept apart
+    thoughts: int = 0
+    others: int = 0
     thinking: str = ""
 
     def as_json(self) -> dict[str, Json]:
         return {
             "text": self.text,
             "calls": [*self.calls],
-            "thoughts": self.thoughts,
-            "asks": [[block, letters, calls] for block, letters, calls in self.asks],
+            "asks": [[block, *astuple(place)] for block, place in self.asks],
             "results": [*self.results],
+            "counts": [self.thoughts, self.others],
             "thinking": self.thinking,
         }
 
     @staticmethod
     def of(leg: Leg, results: Sequence[Block] = ()) -> Past:
-        asks = tuple((ask.block, ask.letters, ask.calls) for ask in leg.asks)
-        return Past(leg.text, tuple(call.line for call in leg.calls), leg.thoughts, asks, tuple(results), leg.thinking)
+        asks = tuple((ask.block, ask.place) for ask in leg.asks)
+        lines = tuple(call.line for call in leg.calls)
+        return Past(leg.text, lines, asks, tuple(results), leg.thoughts, leg.others, leg.thinking)
 
     @staticmethod
     def read(value: Json) -> Past:
         """As it was written by us."""
         match value:
-            case {"text": str(text), "calls": list(calls), "thoughts": int(thoughts), "asks": list(asks), **rest}:
-                results = rest.get("results")
-                return Past(
-                    text,
-                    tuple(str(call) for call in calls),
-                    thoughts,
-                    tuple(_ask(each) for each in asks),
-                    tuple(each for each in results if isinstance(each, dict)) if isinstance(results, list) else (),
-                    str(rest.get("thinking", "")),
-                )
+            case {
+                "text": str(text),
+                "calls": list(calls),
+                "asks": list(asks),
+                "results": list(results),
+                "counts": [int(thoughts), int(others)],
+                "thinking": str(thinking),
+            }:
+                made = tuple(each for each in results if isinstance(each, dict))
+                lines = tuple(str(call) for call in calls)
+                return Past(text, lines, tuple(map(_ask, asks)), made, thoughts, others, thinking)
         raise ValueError(value)
 
+    def without(self, *, thoughts: bool, others: bool) -> Past:
+        """For a client that has dropped what it calls thoughts, or other things, all of them."""
 
-def _ask(value: Json) -> tuple[Block, int, int]:
+        def left(place: Place) -> Place:
+            return replace(place, thoughts=0 if thoughts else place.thoughts, others=0 if others else place.others)
+
+        return replace(
+            self,
+            asks=tuple((block, left(place)) for block, place in self.asks),
+            thoughts=0 if thoughts else self.thoughts,
+            others=0 if others else self.others,
+        )
+
+
+def _ask(value: Json) -> tuple[Block, Place]:
     match value:
-        case [dict() as block, int(letters), int(calls)]:
-            return block, letters, calls
+        case [dict() as block, int(letters), int(raw), int(calls), int(thoughts), int(others)]:
+            return block, Place(letters, raw, calls, thoughts, others)
     raise ValueError(value)
 
 
@@ -185,7 +234,7 @@ class Sign:
 
 def sign(text: str, calls: Sequence[str]) -> Sign:
     """Of the words that a client sees, and of its calls."""
-    visible = blake3(orjson.dumps([text.encode("utf-8", "surrogatepass").hex(), *calls])).hexdigest()
+    visible = blake3(orjson.dumps([bare(text).encode("utf-8", "surrogatepass").hex(), *calls])).hexdigest()
     own = next((name for line in calls if _is_strong(name := line.partition(" ")[0])), None)
     return Sign(f"call {own}" if own else f"said {visible}", visible, own is not None)
 
@@ -209,27 +258,36 @@ def woven(
     blocks: Sequence[Block], pasts: Sequence[Past], reads: Reads, splits: Splits | None = None
 ) -> list[list[Block]] | None:
     """What a client sends back of an answer, leg by leg, with our calls in it; None: it is not what it was shown."""
-    thoughts = sum(isinstance(reads(block), Thought) for block in blocks)
-    if thoughts not in (0, sum(past.thoughts for past in pasts)):
+    atoms = [reads(block) for block in blocks]
+    thoughts, others = (sum(isinstance(atom, kind) for atom in atoms) for kind in (Thought, Other))
+    if thoughts not in (0, sum(past.thoughts for past in pasts)) or others not in (0, sum(p.others for p in pasts)):
         return None
     rest = list(reversed(blocks))
     legs: list[list[Block]] = []
     for past in pasts:
-        leg = _taken(rest, past, past.thoughts if thoughts else 0, reads, splits)
+        leg = _taken(rest, past.without(thoughts=not thoughts, others=not others), reads, splits)
         if leg is None:
             return None
         legs.append(leg)
-    if any(reads(block) not in (OTHER, Words("")) for block in rest):
-        return None
     legs[-1] += reversed(rest)
-    return legs
+    return None if any(not _is_blank(reads(block)) for block in rest) else legs
 
 
-def _taken(rest: list[Block], past: Past, thoughts: int, reads: Reads, splits: Splits | None) -> list[Block] | None:
+def _is_blank(atom: Atom) -> bool:
+    return isinstance(atom, Loose) or (isinstance(atom, Words) and not bare(atom.text))
+
+
+def _taken(rest: list[Block], past: Past, reads: Reads, splits: Splits | None) -> list[Block] | None:
     """The blocks of one leg, from the end of `rest`, and our calls between them."""
-    walk = _Walk(past, thoughts)
+    walk = _Walk(past)
     out: list[Block] = []
     while True:
+        if blank := walk.blank(reads(rest[-1]) if rest else LOOSE):
+            block = rest.pop()
+            if blank < len(_text(reads(block))) and splits is not None:
+                block, behind = splits(block, blank)
+                rest.append(behind)
+            out.append(block)
         out += walk.asked()
         if walk.is_over:
             return out
@@ -237,10 +295,10 @@ def _taken(rest: list[Block], past: Past, thoughts: int, reads: Reads, splits: S
             return None
         block = rest.pop()
         atom = reads(block)
-        if isinstance(atom, Words) and 0 < walk.room < len(atom.text):
+        if isinstance(atom, Words) and (cut := walk.cut(atom.text)):
             if splits is None:
                 return None
-            block, behind = splits(block, walk.room)
+            block, behind = splits(block, cut)
             rest.append(behind)
             atom = reads(block)
         if not walk.takes(atom):
@@ -251,48 +309,87 @@ def _taken(rest: list[Block], past: Past, thoughts: int, reads: Reads, splits: S
 class _Walk:
     """How much of a leg has been found again."""
 
-    def __init__(self, past: Past, thoughts: int) -> None:
+    def __init__(self, past: Past) -> None:
         self._past = past
-        self._thoughts = thoughts
-        self._letters = self._calls = 0
+        self._bare = bare(past.text)
+        self._letters = self._raw = self._calls = self._thoughts = self._others = 0
         self._asks = list(past.asks)
 
     def asked(self) -> Iterator[Block]:
-        """Our calls that stand here; a thought comes before the call that it led to."""
-        while self._asks and not self._thoughts and self._asks[0][1:] == (self._letters, self._calls):
+        """Our calls that stand here."""
+        while self._asks and self._here(self._asks[0][1]):
             yield self._asks.pop(0)[0]
+
+    def _here(self, place: Place) -> bool:
+        met = (self._letters, self._calls, self._thoughts, self._others)
+        return met == (place.letters, place.calls, place.thoughts, place.others)
 
     @property
     def is_over(self) -> bool:
-        found = self._letters == len(self._past.text) and self._calls == len(self._past.calls)
-        return found and not self._thoughts and not self._asks
+        past = self._past
+        end = Place(len(self._bare), 0, len(past.calls), past.thoughts, past.others)
+        return not self._asks and self._here(end)
 
-    @property
-    def room(self) -> int:
-        """For so many letters, until one of our calls or another leg comes."""
-        return min([len(self._past.text), *(letters for _, letters, _ in self._asks)]) - self._letters
+    def blank(self, atom: Atom) -> int:
+        """So many letters of these words are the blanks that stand before our next call, or before the leg's end."""
+        end = self._asks[0][1].raw if self._asks else len(self._past.text)
+        gap = self._past.text[self._raw : end]
+        if not gap or bare(gap) or not _text(atom).startswith(gap):
+            return 0
+        self._raw = end
+        return len(gap)
+
+    def cut(self, text: str) -> int:
+        """Where words have to be cut, because one of our calls or another leg comes; 0: nowhere."""
+        room = min([len(self._bare), *(place.letters for _, place in self._asks)]) - self._letters
+        if not 0 < room <= len(bare(text)):
+            return 0
+        at, there = _behind(text, room), _behind(self._past.text, self._letters + room)
+        rest = self._past.text[there:]
+        gap = rest[: len(rest) - len(rest.lstrip())]
+        end = at + len(gap) if text.startswith(gap, at) else at
+        return end if end < len(text) else 0
 
     def takes(self, atom: Atom) -> bool:
         """Is this what comes next?"""
         match atom:
             case Words(text=text):
-                found = self._past.text.startswith(text, self._letters)
-                self._letters += len(text)
+                found = self._bare.startswith(bare(text), self._letters)
+                self._letters += len(bare(text))
+                exact = self._past.text.startswith(text, self._raw)
+                self._raw = self._raw + len(text) if exact else _behind(self._past.text, self._letters)
                 return found
             case Called():
                 self._calls += 1
                 return atom.line in self._past.calls[self._calls - 1 : self._calls]
             case Thought():
-                self._thoughts -= 1
-                return self._thoughts >= 0
+                self._thoughts += 1
+                return self._thoughts <= self._past.thoughts
             case Other():
+                self._others += 1
+                return self._others <= self._past.others
+            case Loose():
                 return True
 
 
-def in_order(pasts: Past, results: Sequence[Block]) -> Iterator[tuple[int, Block]]:
+def _text(atom: Atom) -> str:
+    return atom.text if isinstance(atom, Words) else ""
+
+
+def _behind(text: str, letters: int) -> int:
+    """The place behind so many letters that are no blanks."""
+    at = 0
+    for at, letter in enumerate(text, 1):
+        letters -= not letter.isspace()
+        if letters <= 0:
+            return at if letters == 0 else 0
+    return at
+
+
+def in_order(past: Past, results: Sequence[Block]) -> Iterator[tuple[int, Block]]:
     """Results of ours, each with the number of the client's that stand before it."""
-    for (_, _, calls), result in zip(pasts.asks, results, strict=False):
-        yield calls, result
+    for (_, place), result in zip(past.asks, results, strict=True):
+        yield place.calls, result
 
 
 def summed(usages: Sequence[Block], output: Sequence[str], total: str = "", given: str = "") -> Block:

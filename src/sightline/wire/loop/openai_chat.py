@@ -33,6 +33,8 @@ from sightline.wire.shape import at, entries, items, text_in, value_in
 ITEMS = "messages"
 _OUTPUT = ("completion_tokens", "completion_tokens_details")
 _THOUGHTS = ("reasoning_content", "reasoning")  # words that clients send back, or do not
+_MORE = "more"  # the block of what else stands in a message, such as reasoning_details
+_CUT = ("length", "content_filter")  # ends in which nobody is called
 _KEPT = ("role", "content", "tool_calls", *_THOUGHTS)
 
 
@@ -83,6 +85,7 @@ def _message(base: Block, blocks: Sequence[Block]) -> Block:
     made["content"] = text or None
     for block in blocks:
         made |= {key: block[key] for key in _THOUGHTS if key in block}
+        made |= mapping(block.get(_MORE))
     calls: list[Json] = [block for block in blocks if "function" in block]
     return {**made, "tool_calls": calls} if calls else made
 
@@ -93,6 +96,12 @@ def runs(tree: Json) -> list[Run]:
         for index, message in enumerate(items(tree, ITEMS))
         if isinstance(message, dict) and message.get("role") == "assistant"
     ]
+
+
+def _more(message: Block) -> list[Block]:
+    """What a message says that nobody here knows, as it came."""
+    more: Block = {key: each for key, each in message.items() if key not in _KEPT and each is not None}
+    return [{_MORE: more}] if more else []
 
 
 def _parts(message: Block) -> list[Block]:
@@ -109,15 +118,17 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
     message = at(tree, ITEMS, run.start)
     if not isinstance(message, dict) or known_by(pasts) != seen(run.blocks, reads):
         return None
+    if len(results) != len(pasts[-1].asks):
+        return None
     *inner, last = pasts
     turns: list[Block] = []
     thinks = _thinks(run.blocks, pasts)
     for past in inner:
-        asked = [block for block, *_ in past.asks]
+        asked = [block for block, _ in past.asks]
         turns += [_message({"role": "assistant"}, [*_spoken(past, thinks), *asked]), *past.results]
     calls = [block for block in run.blocks if "function" in block]
-    for block, _, before in reversed(last.asks):
-        calls.insert(before, block)
+    for block, place in reversed(last.asks):
+        calls.insert(place.calls, block)
     kept = [] if thinks else [block for block in run.blocks if isinstance(reads(block), Thought)]
     whole = _message(message, [*kept, *_spoken(last, thinks), *calls])
     first, *others = [*turns, whole]
@@ -147,20 +158,32 @@ def _spoken(past: Past, thinks: str) -> list[Block]:
 
 class Listener(Ear):
     reads = staticmethod(reads)
+    beginnings = ("tool_calls",)
 
     def __init__(self, names: frozenset[str]) -> None:
         self._head: Block = {}  # what every chunk of the first leg says alike
+        self._introduced = False  # it was said who speaks
         super().__init__(names)
 
     def _opened(self) -> None:
         super()._opened()
-        self._text: dict[str, str] = {}  # the words and thoughts of this leg
+        self._texts: dict[str, list[str]] = {}  # the words and thoughts of this leg
+        self._others: Block = {}  # … and what else was said in it
+        self._given: dict[int, list[str]] = {}  # the arguments of its calls
+        self._at: dict[int, int] = {}  # by the number that the upstream gives it: the call that grows
+        self._unnamed: dict[int, Block] = {}  # calls whose names have not come yet
         self._numbers: dict[int, int] = {}
         self._counted = False  # the client is told what was used in a chunk of its own
 
     @property
     def _called(self) -> bool:
-        return self._stop in (None, "tool_calls", "function_call", "stop")
+        return self._stop not in _CUT
+
+    def over(self) -> bytes:
+        told = super().over()
+        if self._counted and not self.inner:  # some end without a word
+            self.last += self._usage_told()
+        return told
 
     def _bare(self, data: bytes, raw: bytes) -> bytes:
         if data.strip() != b"[DONE]":
@@ -199,26 +222,33 @@ class Listener(Ear):
         """All that the legs have used, where the client asked for it."""
         if not self._counted:
             return b""
+        self._counted = False
         chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _merged(self._used)}
         return written("", {**self._head, **chunk})
 
     def _told(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:
         """The chunk without what is ours; nothing, if that was all of it."""
         if raw and not self.legs and not self._held:
+            self._introduced = self._introduced or "role" in kept
             return raw
         stop = choice.get("finish_reason")
-        if self.legs:
-            kept = {key: each for key, each in kept.items() if key != "role"}
+        kept = {key: each for key, each in kept.items() if key != "role"}
+        if not self._introduced:
+            kept = {"role": "assistant", **kept}
         if not stop and not {key: each for key, each in kept.items() if key != "role" and each not in (None, "")}:
             return b""
+        self._introduced = True
         usage: Block = {"usage": _merged(self._used)} if value.get("usage") and stop else {}
         return written("", {**value, **self._head, "choices": [{**choice, "delta": kept}], **usage})
 
     def _grown(self, delta: Block) -> Block:
         """What of a delta is for the client; all of it is part of the leg."""
-        for key in ("content", *_THOUGHTS):
-            if more := text_in(delta, key):
-                self._text[key] = self._text.get(key, "") + more
+        for key, more in delta.items():
+            if key in ("content", *_THOUGHTS):
+                self._texts.setdefault(key, []).append(more if isinstance(more, str) else "")
+            elif key not in _KEPT and more is not None:
+                old = self._others.get(key)
+                self._others[key] = [*old, *more] if isinstance(old, list) and isinstance(more, list) else more
         made = entries(delta.get("tool_calls"))
         if not made:
             return delta
@@ -227,46 +257,73 @@ class Listener(Ear):
         return {**rest, "tool_calls": theirs} if theirs else rest
 
     def _call(self, call: Block) -> Block | None:
-        """A piece of a call, with the number that the client knows it by; None: it is ours."""
-        number = call.get("index")
-        number = number if isinstance(number, int) else len(self._said)
-        known = self._said.get(number)
-        name = text_in(call.get("function"), "name")
-        if known is None:
-            self._said[number] = {
-                "id": text_in(call, "id"),
-                "type": "function",
-                "function": {"name": "", "arguments": ""},
-            }
-            if name in self.names:
-                self._held.add(number)
-            else:
-                self._theirs = True
-                self._numbers[number] = len(self._numbers)
-        self._grow(self._said[number], call)
+        """A piece of a call, with the number that the client knows it by; None: it is ours, or nobody knows yet."""
+        number = self._number(call)
+        self._given.setdefault(number, []).append(text_in(call.get("function"), "arguments"))
+        made = self._said.setdefault(number, {"id": "", "type": "function"})
+        function = {**mapping(made.get("function")), **_named(mapping(call.get("function")))}
+        made |= {key: each for key, each in call.items() if key not in ("index", "function") and each}
+        made["function"] = function
+        if number not in self._numbers and number not in self._held:
+            call = _joined(self._unnamed.pop(number, {}), call)
+            if not function.get("name"):
+                self._unnamed[number] = call
+                return None
+            self._decided(number, text_in(function, "name"))
         return None if number in self._held else {**call, "index": self._numbers[number]}
 
-    def _grow(self, made: Block, call: Block) -> None:
-        piece = mapping(call.get("function"))
-        function = mapping(made.get("function"))
-        made |= {key: each for key, each in call.items() if key not in ("index", "function") and each}
-        given = text_in(function, "arguments") + text_in(piece, "arguments")
-        named = text_in(function, "name") or text_in(piece, "name")
-        made["function"] = {**function, **piece, "name": named, "arguments": given}
+    def _number(self, call: Block) -> int:
+        """Of all calls of this leg; one with another id is another one, whatever its own number says."""
+        index = call.get("index")
+        index = index if isinstance(index, int) else len(self._said)
+        at = self._at.get(index)
+        name = text_in(call, "id")
+        if at is None or (name and text_in(self._said.get(at), "id") not in ("", name)):
+            at = self._at[index] = len(self._said)
+        return at
+
+    def _decided(self, number: int, name: str) -> None:
+        """Whose call it is."""
+        if name in self.names:
+            self._held.add(number)
+        else:
+            self._theirs = True
+            self._numbers[number] = len(self._numbers)
 
     def _blocks(self) -> list[Block]:
-        thoughts: list[Block] = [{key: self._text[key]} for key in _THOUGHTS if key in self._text]
-        words: list[Block] = [{"content": self._text["content"]}] if "content" in self._text else []
-        return [*thoughts[:1], *words, *(call for _, call in sorted(self._said.items()))]
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        thoughts: list[Block] = [{key: texts[key]} for key in _THOUGHTS if texts.get(key)]
+        words: list[Block] = [{"content": texts["content"]}] if texts.get("content") else []
+        more: list[Block] = [{_MORE: self._others}] if self._others else []
+        return [*more, *thoughts[:1], *words, *(self._whole(number) for number in sorted(self._said))]
+
+    def _whole(self, number: int) -> Block:
+        call = self._said[number]
+        given = "".join(self._given.get(number, ()))
+        return {**call, "function": {**mapping(call.get("function")), "arguments": given}}
+
+
+def _named(function: Block) -> Block:
+    """What a piece says of a function beside its arguments; a name that comes again is the same one."""
+    return {key: each for key, each in function.items() if key != "arguments" and each}
+
+
+def _joined(before: Block, call: Block) -> Block:
+    """Pieces of a call as one."""
+    if not before:
+        return call
+    first, then = mapping(before.get("function")), mapping(call.get("function"))
+    given = text_in(first, "arguments") + text_in(then, "arguments")
+    return {**before, **_named(call), "function": {**first, **_named(then), "arguments": given}}
 
 
 def said(answer: Json) -> list[Block]:
     message = at(answer, "choices", 0, "message")
-    return _parts(message) if isinstance(message, dict) else []
+    return [*_more(message), *_parts(message)] if isinstance(message, dict) else []
 
 
 def calls(answer: Json) -> bool:
-    return at(answer, "choices", 0, "finish_reason") in ("tool_calls", "function_call", "stop")
+    return at(answer, "choices", 0, "finish_reason") not in _CUT
 
 
 def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:

@@ -114,7 +114,7 @@ def runs(tree: Json) -> list[Run]:
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
     """All that the client sends stays where it is; our calls and results come between."""
     legs = cut(run.blocks, pasts, reads)
-    if legs is None:
+    if legs is None or len(results) != len(pasts[-1].asks):
         return None
     own = {id(block) for block in run.blocks}
     thoughtless = not any(isinstance(reads(item), Thought) for item in run.blocks)
@@ -139,7 +139,7 @@ class Listener(Ear):
     def __init__(self, names: frozenset[str]) -> None:
         self._id: Json = None
         self._next = 0  # the number that the client's next item gets
-        self._sequence = 0  # … and its next event
+        self._sequence: int | None = None  # … and its next event; None: as the upstream begins to count
         self._seen: list[Json] = []  # the items that the client has got
         super().__init__(names)
 
@@ -170,6 +170,8 @@ class Listener(Ear):
         if kind == "response.output_item.added":
             self._starts(number, item)
         elif kind == "response.output_item.done":
+            if number not in self._numbers and number not in self._held:
+                self._starts(number, item)
             self._said[number] = item
             if number not in self._held:
                 self._seen.append(item)
@@ -188,9 +190,11 @@ class Listener(Ear):
 
     def _numbered(self, value: Block, raw: bytes) -> bytes:
         """An event with its number among all that the client gets."""
-        number, self._sequence = self._sequence, self._sequence + 1
+        given = value.get("sequence_number")
+        number = self._sequence if self._sequence is not None else given if isinstance(given, int) else 0
+        self._sequence = number + 1
         index = value.get("output_index")
-        if not self.legs and not self._held and value.get("sequence_number") in (number, None):
+        if not self.legs and not self._held and given in (number, None):
             return raw
         if "sequence_number" not in value and not isinstance(index, int):
             return raw
@@ -219,7 +223,7 @@ def said(answer: Json) -> list[Block]:
 
 
 def calls(answer: Json) -> bool:
-    return value_in(answer, "status") == "completed"
+    return value_in(answer, "status") not in ("incomplete", "failed", "cancelled")
 
 
 def whole(answers: Sequence[Block], names: frozenset[str]) -> Block:

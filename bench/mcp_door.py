@@ -1,0 +1,74 @@
+"""What the MCP server costs: CPU until it answers `initialize`, until its tools are listed, and for each view."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from meter import cpu_seconds, resident_mb
+
+SHOT = Path(__file__).resolve().parent.parent / "demo" / "screenshot.png"
+VIEWS = 50
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
+TARGETS = {"initialize": 1.2}
+ROWS = {
+    "initialize": ("CPU until `initialize` is answered", "s"),
+    "listed": ("CPU until the tools are listed", "s"),
+    "view": ("CPU for a `view_image` of 32 KB", "ms"),
+    "memory": ("memory after that, workers included", "MB"),
+}
+
+
+def run(rounds: int, file: Path) -> None:
+    each = [_round() for _ in range(rounds)]
+    figures = {name: statistics.median(one[name] for one in each) for name in ROWS}
+    file.write_text(json.dumps({"rounds": rounds, **figures}, indent=1) + "\n")
+    table = "\n".join(["| | Sightline | target |", "|---|---|---|", *(_row(name, figures[name]) for name in ROWS)])
+    file.with_suffix(".md").write_text(table + "\n")
+    print(table)
+
+
+def _row(name: str, value: float) -> str:
+    words, unit = ROWS[name]
+    target = TARGETS.get(name)
+    judged = "–" if target is None else f"≤ {target:g} {unit}: {'met' if value <= target else 'MISSED'}"
+    return f"| {words} | {value:.3g} {unit} | {judged} |"
+
+
+def _round() -> dict[str, float]:
+    """One server from its start to its end."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "SIGHTLINE_HOME": home}
+        with subprocess.Popen(
+            [sys.executable, "-m", "sightline", "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=SHOT.parent,
+        ) as server:
+            _asked(server, "initialize", HELLO)
+            figures = {"initialize": cpu_seconds(server.pid)}
+            _asked(server, "tools/list", {})
+            figures["listed"] = cpu_seconds(server.pid)
+            call = {"name": "view_image", "arguments": {"path": SHOT.name}}
+            _asked(server, "tools/call", call)
+            before = cpu_seconds(server.pid)
+            for _ in range(VIEWS):
+                _asked(server, "tools/call", call)
+            figures["view"] = (cpu_seconds(server.pid) - before) / VIEWS * 1000
+            figures["memory"] = resident_mb(server.pid)
+            assert server.stdin is not None
+            server.stdin.close()
+    return figures
+
+
+def _asked(server: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -> None:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
+    server.stdin.flush()
+    assert "result" in json.loads(server.stdout.readline())

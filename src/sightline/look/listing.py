@@ -1,0 +1,62 @@
+"""`list_images`: what can be seen again, by its `sha256:…`."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sightline.look.doors import Door
+from sightline.model.image import Kept
+from sightline.model.scene import Json
+
+_MOST = 50
+_CHARACTERS = 7_800  # of all that is listed, which leaves room for the words around it
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Images of the record, the newest first."""
+
+    images: tuple[Kept, ...]
+    more: bool = False  # there are older ones
+
+    def as_dict(self) -> dict[str, Json]:
+        return {"ok": True, "images": [_entry(each) for each in self.images], "more": self.more}
+
+    def content(self) -> list[Json]:
+        return [{"type": "text", "text": json.dumps(self.as_dict(), ensure_ascii=False)}]
+
+
+def list_images(door: Door) -> Listed:
+    """As many as a result may hold."""
+    found = images_of(door, _MOST + 1)
+    fitting = _fitting(found[:_MOST])
+    return Listed(tuple(fitting), more=len(fitting) < len(found))
+
+
+def images_of(door: Door, most: int) -> list[Kept]:
+    """Those of the folders that its user works in; where no folder is meant, those of the same scope."""
+    folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
+    return [_seen_from(door, each) for each in door.record.images(door.reach, folders, most)]
+
+
+def _seen_from(door: Door, kept: Kept) -> Kept:
+    """Without a place at which whoever asks may not look."""
+    return kept if kept.path and door.policy.holds(Path(kept.path)) else replace(kept, path="")
+
+
+def _fitting(found: list[Kept]) -> list[Kept]:
+    left = _CHARACTERS
+    for index, each in enumerate(found):
+        left -= len(json.dumps(_entry(each), ensure_ascii=False)) + 2
+        if left < 0:
+            return found[:index]
+    return found
+
+
+def _entry(kept: Kept) -> Json:
+    sides: dict[str, Json] = {"width": kept.size.width, "height": kept.size.height}
+    entry: dict[str, Json] = {"image": f"sha256:{kept.sha256}", "mime": kept.mime, **sides, "bytes": kept.bytes}
+    return {**entry, "path": kept.path} if kept.path else entry

@@ -1,0 +1,1 @@
+"""The relay between an ACP editor and its agent."""

@@ -1,0 +1,228 @@
+"""A prompt with images, looked at: as its agent takes it. All that is heavy is loaded with this, and not before."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from sightline.chat import answered
+from sightline.commands import is_command
+from sightline.engine import Prepared, Reading
+from sightline.look import door
+from sightline.look.bodies import Desk, desk
+from sightline.look.doors import folders
+from sightline.look.loop import begun, wait
+from sightline.look.upstreams import NOBODY, owner
+from sightline.model.edit import Edit, Replace
+from sightline.model.fate import Refitted, Refused, Shown, Told
+from sightline.model.fence import sound
+from sightline.model.profile import Profile
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.model.scene import Path as Way
+from sightline.model.upstream import Upstream, Visitor
+from sightline.pixels.probe import probe
+from sightline.settings import Settings, load
+from sightline.sources.file import Policy, policy_for, read
+from sightline.surfaces.acp.capability import Agent, Ready, meant_for
+from sightline.wire.acp import prompt
+from sightline.wire.contents import ACP
+from sightline.wire.jsontext import Document, lift
+from sightline.wire.jsontree import graft
+from sightline.wire.lowering import Block
+from sightline.wire.shape import at, entries, text_in
+
+_LINKS = 20  # files of one prompt that are opened
+_LONGEST_NAME = 64
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
+_THROUGH = re.compile(r"\([^()]*\)$")  # by which of an agent's ways a model is asked: no part of its name
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A session, as far as looking has to know it."""
+
+    folders: tuple[str, ...] = ()  # in which it works, the first one foremost
+    model: str = ""  # as its agent calls it
+    suspected: bool = False  # the agent has said that it does not see
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A prompt as it goes to the agent."""
+
+    line: bytes = field(repr=False)
+    references: tuple[str, ...]  # of its images that are remembered
+    prepared: Prepared = field(repr=False)
+    visitor: Visitor = field(repr=False)
+    links: Mapping[Way, str] = field(default_factory=dict)  # the files that were opened, each by its address
+    at: Desk | None = field(default=None, repr=False)
+
+    @property
+    def shows(self) -> bool:
+        """Does the agent get pixels?"""
+        return any(isinstance(sight.fate, Shown | Refitted) for sight in self.prepared.scene.sights)
+
+
+def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Refusal | None:
+    """The same prompt with every image refitted, described, or as it was; None: it has none that could be read."""
+    settings = load()
+    found = desk(settings)
+    document = lift(line, f"sightline-{secrets.token_hex(8)}-")
+    if isinstance(found, Refusal) or document is None:
+        return found if isinstance(found, Refusal) else None
+    linked = dict(_linked(document.tree, _reach(settings, where)))
+    tree = graft(document.tree, [Replace(place, block) for place, block in linked.items()])
+    preset, model = _model(where.model, found)
+    scene = replace(ACP.read(tree, document), model=model)
+    if not scene.sights:
+        return None
+    known = Ready(settings.image_capability, settings.trust_peer_capability, refits=True, looks=True)
+    name = sound(agent.name)[:_LONGEST_NAME]
+
+    def meant(profile: Profile) -> Profile:
+        return meant_for(profile, known, agent, suspected=where.suspected)
+
+    async def work() -> Looked:
+        visitor = Visitor(Upstream(name, {}, preset), "openai_chat", found.record.scope_of(""))
+        reading = Reading(ACP, tree, document, scene)
+        references = settings.values["references"] is True
+        done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
+        return _looked(done, visitor, {place: text_in(block, "uri") for place, block in linked.items()}, found)
+
+    return begun(work())
+
+
+def again(before: Looked, error: str) -> Future[Looked | None]:
+    """The prompt once more, after the agent has refused it; None: not because of its images."""
+    assert before.at is not None
+    found = before.at
+
+    async def work() -> Looked | None:
+        after = await found.engine.repair(before.prepared, before.visitor, 400, error)
+        return None if after is None else _looked(after, before.visitor, before.links, found)
+
+    return begun(work())
+
+
+def taken(looked: Looked) -> None:
+    """What it took to make the agent take a prompt is remembered."""
+    if looked.at is not None and looked.prepared.taught is not None:
+        wait(looked.at.engine.taken(looked.prepared, looked.visitor))
+
+
+def refuses(text: str) -> bool:
+    """Are these the words of an agent whose model does not see?"""
+    from sightline.profiles.rejections import lesson
+
+    said = lesson(400, text)
+    return said is not None and said.kind == "blind"
+
+
+def typed(line: bytes) -> str | None:
+    """The command that a prompt is: all its words. What stands beside others may have come out of a file."""
+    document = lift(line, f"sightline-{secrets.token_hex(8)}-")
+    blocks = [block for _, block in entries(at(document.tree, *prompt(document.tree)))] if document else []
+    words = [text for block in blocks if (text := text_in(block, "text").strip())]
+    embedded = any(text_in(at(block, "resource"), "text") for block in blocks)
+    return words[0] if len(words) == 1 and not embedded and is_command(words[0]) else None
+
+
+def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What a command answers, and the images that came with it; those that it is to describe need no other name."""
+    looked = look(line, Agent(images=True), replace(where, model="", suspected=False))
+    done = looked.result() if isinstance(looked, Future) else None
+    pasted = done.references if done else ()
+    verb = text.split()[1:2]
+    if pasted and verb in (["describe"], ["redescribe"]):
+        text = " ".join([text, *(each.split()[0] for each in pasted)])
+    settings = load()
+    own = replace(door(settings), policy=_reach(settings, where))
+    return answered(text, own, [*images, *pasted], owner=True), pasted
+
+
+def _looked(done: Prepared, visitor: Visitor, links: Mapping[Way, str], found: Desk) -> Looked:
+    document = done.reading.texts
+    assert isinstance(document, Document)
+    line = b"".join(document.splice([*_edits(done, links)]))
+    return Looked(line, tuple(found.engine.references(done.reading, visitor)), done, visitor, links, found)
+
+
+def _edits(done: Prepared, links: Mapping[Way, str]) -> Iterator[Edit]:
+    """What is changed. A link stays one where the agent may open it; where words stand for it, they name its file."""
+    fates = {sight.place: sight.fate for sight in done.scene.sights}
+    for edit in done.edits:
+        fate = fates.get(edit.place)
+        if edit.place not in links or isinstance(fate, Refitted):
+            yield edit
+        elif isinstance(edit, Replace) and (isinstance(fate, Told) or done.rules.blind):
+            assert isinstance(fate, Told | Refused)
+            yield Replace(edit.place, {"type": "text", "text": f"{links[edit.place]}\n{fate.words}"})
+
+
+def _linked(tree: Json, policy: Policy) -> Iterator[tuple[Way, Block]]:
+    """Files of images that a prompt only names, as if they stood in it; those that may not be read stay links."""
+    place = prompt(tree)
+    named = [
+        (index, block, path)
+        for index, block in entries(at(tree, *place))
+        if block.get("type") == "resource_link" and (path := _path(text_in(block, "uri"))) and _is_picture(block, path)
+    ]
+    for index, block, path in named[:_LINKS]:
+        file = read(path, policy)
+        picture = file if isinstance(file, Refusal) else probe(file.data, len(file.data))
+        if picture is None or isinstance(picture, Refusal) or isinstance(file, Refusal):
+            continue
+        data = b64encode(file.data).decode("ascii")
+        yield (*place, index), {"type": "image", "mimeType": picture.mime, "uri": text_in(block, "uri"), "data": data}
+
+
+def _path(uri: str) -> str:
+    """The path that an address of a file on this machine means, or nothing."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    here = parts.scheme == "file" and parts.netloc in ("", "localhost")
+    return url2pathname(parts.path) if here else ""
+
+
+def _is_picture(block: Block, path: str) -> bool:
+    return text_in(block, "mimeType").strip().lower().startswith("image/") or path.lower().endswith(_PICTURES)
+
+
+def _reach(settings: Settings, where: Where) -> Policy:
+    """The folders of the session, in which its agent works, and those that the user's own tools may read.
+
+    One that holds the home folder, as an editor names it that has none open, is no folder to work in.
+    """
+    usual = folders(settings)
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
+    own = policy_for(None, None, [Path(each) for each in where.folders if _is_whole(each)], None)
+    narrow = [root for root in own.roots if not Path(home).is_relative_to(root)]
+    others = policy_for(None, Path(tempfile.gettempdir()), settings.fs_reach, None)
+    return replace(usual, roots=tuple(dict.fromkeys([*narrow, *others.roots])))
+
+
+def _is_whole(folder: str) -> bool:
+    return os.path.isabs(folder) and "\0" not in folder  # noqa: PTH117, which would not take every text
+
+
+def _model(said: str, found: Desk) -> tuple[str, str]:
+    """By whom a model is known that an agent names in its own way, and its name there."""
+    bare = _THROUGH.sub("", said).rpartition("|")[2].strip()
+    parts = bare.split("/")
+    for start in range(len(parts)):
+        there, model = owner("/".join(parts[start:]), found.directory.named)
+        if there is not NOBODY:
+            return there.preset or there.name, model
+    return "", bare

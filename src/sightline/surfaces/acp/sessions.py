@@ -1,0 +1,90 @@
+"""What is known of the sessions of a conversation, and what is under way in them."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from sightline.surfaces.acp.eyes import Looked
+
+T = TypeVar("T")
+Id = str | int | float
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    id: str
+    folders: tuple[str, ...] = ()
+    model: str = ""
+    suspected: bool = False  # its agent has said that its model does not see
+    images: tuple[str, ...] = ()  # those of its prompts, by their references
+    waiting: deque[Work] = field(default_factory=deque)
+    working: Work | None = None
+    listed: bool = False  # its agent has said which commands there are
+    choice: str = "model"  # the option by which its model is chosen
+    heard: str | None = None  # what the agent answers to pixels; None: it has got none
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A line that waits for its turn, or is looked at."""
+
+    line: bytes
+    request: Id | None = None  # of a prompt
+    plain: bool = False  # there is nothing in it to look at
+    refused: str = ""  # the agent has said so, and it is tried again
+    looked: Looked | None = None
+    future: Future[Any] | None = None
+    cancelled: bool = False
+    settled: bool = False  # it has gone on, or was answered: there is nothing left to be cancelled here
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that the agent has not answered yet."""
+
+    method: str
+    session: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    looked: Looked | None = None
+
+
+class Later(Generic[T]):
+    """What is found out beside everything else."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        from concurrent.futures import Future
+
+        self.future: Future[T] = Future()
+        threading.Thread(target=self._run, args=(make,), daemon=True).start()
+
+    def _run(self, make: Callable[[], T]) -> None:
+        from concurrent.futures import InvalidStateError
+
+        with suppress(InvalidStateError):  # nobody wants it any more
+            try:
+                self.future.set_result(make())
+            except InvalidStateError:
+                raise
+            except BaseException as fault:  # noqa: BLE001, for whoever asks for the result
+                self.future.set_exception(fault)
+
+
+def listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def model_of(said: Mapping[str, Any]) -> tuple[str, str]:
+    """The model of a session, where its agent says which it is, and the option by which another one is chosen."""
+    options = [each for each in listed(said.get("configOptions")) if isinstance(each, dict)]
+    option = next((each for each in options if "model" in (each.get("category"), each.get("id"))), {})
+    models = said.get("models")
+    current = models.get("currentModelId") if isinstance(models, dict) else None
+    return str(current or option.get("currentValue") or ""), str(option.get("id") or "")

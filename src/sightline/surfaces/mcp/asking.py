@@ -1,0 +1,111 @@
+"""What a call needs of its client: the user's consent, and the folders that the client works in.
+
+Up to 2025-11-25 the server asks while a call is under way. From 2026-07-28 on it answers what it needs, and the client
+calls again with the answers: all questions of a call are asked at once, so nothing has to be remembered in between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from sightline.passes.words import SENT
+from sightline.surfaces.mcp.folders import paths
+
+log = logging.getLogger("sightline")
+
+Context = ServerRequestContext[Any, Any]
+Asked = types.CallToolRequestParams | types.GetPromptRequestParams
+_ROOTS = "roots"
+_ROOTS_SECONDS = 10.0  # a program answers, not a person
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    consent: str = ""  # the provider that would get images
+    roots: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    agreed: bool | None = None  # None: nobody was asked, or nobody answered
+    roots: tuple[Path, ...] | None = None  # None: the client did not tell
+
+
+def can_elicit(ctx: Context) -> bool:
+    """Can the client show its user a form? One that names no way of asking takes forms."""
+    declared = ctx.session.client_capabilities
+    elicitation = declared.elicitation if declared else None
+    forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    return forms and (is_modern(ctx) or ctx.session.can_send_request)
+
+
+def has_roots(ctx: Context) -> bool:
+    declared = ctx.session.client_capabilities
+    return declared is not None and declared.roots is not None and (is_modern(ctx) or ctx.session.can_send_request)
+
+
+def is_modern(ctx: Context) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+async def answers(ctx: Context, params: Asked, needs: Needs) -> Answers | types.InputRequiredResult:
+    requests: dict[str, types.ElicitRequest | types.ListRootsRequest] = {}
+    if needs.consent:
+        requests[_name(needs.consent)] = _question(needs.consent)
+    if needs.roots:
+        requests[_ROOTS] = types.ListRootsRequest()
+    if not requests:
+        return Answers()
+    if is_modern(ctx):
+        given = params.input_responses or {}
+        return _read(given, needs) if requests.keys() <= given.keys() else _required(requests)
+    found = {name: answer for name, request in requests.items() if (answer := await _sent(ctx, request)) is not None}
+    return _read(found, needs)
+
+
+def _name(provider: str) -> str:
+    """Who agrees to one provider has not agreed to another."""
+    return f"consent:{provider}"
+
+
+def _question(provider: str) -> types.ElicitRequest:
+    message = f"{SENT.format(provider)}: is that all right? `sightline consent no {provider}` takes it back."
+    form = types.ElicitRequestFormParams(message=message, requested_schema={"type": "object", "properties": {}})
+    return types.ElicitRequest(params=form)
+
+
+def _required(requests: Mapping[str, types.InputRequest]) -> types.InputRequiredResult:
+    return types.InputRequiredResult(input_requests=dict(requests))
+
+
+async def _sent(
+    ctx: Context, request: types.ElicitRequest | types.ListRootsRequest
+) -> types.ElicitResult | types.ListRootsResult | None:
+    beside = ServerMessageMetadata(related_request_id=ctx.request_id)
+    try:
+        if isinstance(request, types.ElicitRequest):
+            return await ctx.session.send_request(request, types.ElicitResult, metadata=beside)
+        return await ctx.session.send_request(request, types.ListRootsResult, _ROOTS_SECONDS, beside)
+    except (MCPError, ValidationError) as trouble:
+        log.debug("the client did not answer %s: %s", request.method, trouble)
+        return None
+
+
+def _read(found: Mapping[str, object], needs: Needs) -> Answers:
+    agreed = found.get(_name(needs.consent)) if needs.consent else None
+    roots = found.get(_ROOTS)
+    return Answers(
+        agreed.action == "accept" if isinstance(agreed, types.ElicitResult) else None,
+        tuple(paths(str(root.uri) for root in roots.roots)) if isinstance(roots, types.ListRootsResult) else None,
+    )

@@ -1,0 +1,60 @@
+"""What MCP hosts do with results, as data: of each, what was seen or read of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sightline.model.scene import Json
+
+_PER_TOKEN = 4  # characters, as hosts count
+_CUT = " [cut off here]"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The limits of one host; what is not known of one is what every provider behind it takes."""
+
+    images: int = 15  # in one result
+    tokens: int = 25_000  # of one result
+    image_tokens: int = 1_600  # that each image counts
+    edge: int = 2_000  # pixels: from 21 images in a conversation on, Anthropic takes no more
+    encoded: int = 5_000_000  # characters of base64: the least that a provider of vision takes (Bedrock, Vertex)
+
+
+ANY = Client()
+_KNOWN: Mapping[str, Client] = {
+    # MAX_MCP_OUTPUT_TOKENS is 25,000, an image counts as 1,600 of them; what is over is cut or recompressed (2.1.312).
+    "claude-code": ANY,
+    # Base64 is counted as if it were text (google-gemini/gemini-cli#17923).
+    "gemini-cli": Client(encoded=524_288),
+}
+
+
+def client(name: str) -> Client:
+    """By the name that a host gives itself; some append what they are called by their user."""
+    return next((known for start, known in _KNOWN.items() if name.startswith(start)), ANY)
+
+
+def within(content: list[Json], limits: Client) -> list[Json]:
+    """A result as the host takes it whole: words get up to a half, images the rest; what is left out is said."""
+    words = [block for block in content if not _is_image(block)]
+    left = limits.tokens * _PER_TOKEN // 2
+    texts: list[Json] = []
+    for text in map(_text, words):
+        texts.append({"type": "text", "text": text if len(text) <= left else text[: max(0, left - len(_CUT))] + _CUT})
+        left = max(0, left - len(text))
+    room = limits.tokens - sum(len(_text(block)) for block in texts) // _PER_TOKEN
+    pictures = [block for block in content if _is_image(block)]
+    shown = pictures[: max(0, min(limits.images, room // limits.image_tokens))]
+    omitted = len(pictures) - len(shown)
+    said: list[Json] = [{"type": "text", "text": f"[{omitted} more images had no room in this result]"}]
+    return [*texts, *(said if omitted else []), *shown]
+
+
+def _is_image(block: Json) -> bool:
+    return isinstance(block, dict) and block.get("type") == "image"
+
+
+def _text(block: Json) -> str:
+    return str(block.get("text", "")) if isinstance(block, dict) else ""

@@ -1,0 +1,86 @@
+"""The server at an address of an ASGI application that has its own way of listening, guarding and ending."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from sightline.surfaces.mcp.terms import Terms
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_LARGEST = 64 * 1024 * 1024  # of a request: a file may come as base64
+_MOST_SESSIONS = 1000
+_ABSENT = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32603, "message": "MCP is not installed here (pip install 'sightline[mcp]')"},
+}
+
+
+class Mount:
+    """Everything of MCP is loaded with the first request. Whoever may not come was turned away before."""
+
+    def __init__(self, terms: Terms, *, stateless: bool = False) -> None:
+        """`stateless`: the next request of a client may meet another process."""
+        self._terms, self._stateless = terms, stateless
+        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if find_spec("mcp") is None:
+            await _absent(send)
+            return
+        if self._manager is None:
+            self._manager = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._run(self._manager))
+        manager = await asyncio.shield(self._manager)
+
+        async def sent(message: Message) -> None:
+            """With all that a message may leave out."""
+            whole = {"headers": []} if message["type"] == "http.response.start" else {"body": b"", "more_body": False}
+            await send({**whole, **message})
+
+        await manager.handle_request(scope, receive, sent)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+        """As long as the application lives: sessions belong to the task that opened them."""
+        try:
+            made = await asyncio.to_thread(import_module, "sightline.surfaces.mcp.server")
+            managers = await asyncio.to_thread(import_module, "mcp.server.streamable_http_manager")
+            manager = managers.StreamableHTTPSessionManager(
+                app=made.server(self._terms),
+                stateless=self._stateless,
+                max_request_body_size=_LARGEST,
+                max_sessions=_MOST_SESSIONS,
+            )
+            async with manager.run():
+                ready.set_result(manager)
+                await asyncio.Event().wait()
+        except BaseException as trouble:
+            if not ready.done():
+                ready.set_exception(trouble if isinstance(trouble, Exception) else RuntimeError("it ends"))
+                self._manager = None
+            raise
+
+
+async def _absent(send: Send) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 501, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(_ABSENT).encode(), "more_body": False})

@@ -1,0 +1,98 @@
+"""The server as the SDK runs it, in both eras of the protocol. Who shakes hands loads nothing that looks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from sightline import __version__
+from sightline.surfaces.mcp.terms import Terms
+
+if TYPE_CHECKING:
+    from sightline.surfaces.mcp.service import Service
+
+log = logging.getLogger("sightline")
+
+Context = ServerRequestContext[Any, Any]
+_FAULT = "Sightline itself failed over this call (try it once more, or another way)"
+_INSTRUCTIONS = (
+    "Sightline gives you eyes. view_image shows an image file to you, if you see images. If you do not, or need more"
+    " than you see, analyze_image asks somebody who sees about one or several images or parts of them, and answers in"
+    " words. Images go by their path or by the sha256:… that a result or a note beside a pasted image gives."
+)
+
+
+class _Door:
+    """The handlers; what they need is loaded with the first request that needs it, aside of the event loop."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._service: Service | None = None
+        self._loading = asyncio.Lock()
+
+    async def service(self) -> Service:
+        async with self._loading:
+            if self._service is None:
+                module = await asyncio.to_thread(import_module, "sightline.surfaces.mcp.service")
+                self._service = module.Service(self._terms)
+        return self._service
+
+    async def tools(self, ctx: Context, params: Any) -> types.ListToolsResult:
+        return await (await self.service()).tools(ctx)
+
+    async def call(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        try:
+            return await (await self.service()).call(ctx, params)
+        except MCPError:
+            raise
+        except Exception:  # the outermost edge: the model is told, and the words of a fault are nobody's business
+            log.exception("a call of %s could not be served", params.name)
+            return types.CallToolResult(content=[types.TextContent(text=_FAULT)], is_error=True)
+
+    async def resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
+        return await (await self.service()).resources(ctx)
+
+    async def templates(self, ctx: Context, params: Any) -> types.ListResourceTemplatesResult:
+        return await (await self.service()).templates(ctx)
+
+    async def resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await (await self.service()).resource(ctx, params.uri)
+
+    async def prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
+        return await (await self.service()).prompts(ctx)
+
+    async def prompt(
+        self, ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        return await (await self.service()).prompt(ctx, params)
+
+    async def roots_changed(self, ctx: Context, params: Any) -> None:
+        (await self.service()).roots_changed()
+
+
+def server(terms: Terms) -> Server[Any]:
+    door = _Door(terms)
+    made: Server[Any] = Server(
+        "sightline",
+        version=__version__,
+        title="Sightline",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=door.tools,
+        on_call_tool=door.call,
+        on_list_resources=door.resources,
+        on_list_resource_templates=door.templates,
+        on_read_resource=door.resource,
+        on_list_prompts=door.prompts,
+        on_get_prompt=door.prompt,
+    )
+    made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
+    return made

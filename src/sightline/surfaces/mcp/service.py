@@ -1,0 +1,272 @@
+"""What a client is served: tools, images of the record, and the verbs of /vision-proxy; each on the library's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from sightline import chat, look
+from sightline.commands import NAME, parse
+from sightline.commands.values import Describe, Redescribe
+from sightline.look import offered
+from sightline.look.analyze_result import Failed
+from sightline.look.analyze_seer import receiver_of
+from sightline.look.ask_envelope import Unanswered
+from sightline.look.both import aside
+from sightline.look.doors import NATIVE, Door
+from sightline.look.listing import images_of
+from sightline.look.results import Refused
+from sightline.model.fence import one_line
+from sightline.model.image import Target
+from sightline.model.refusal import Refusal
+from sightline.model.scene import Json
+from sightline.sources import reference
+from sightline.sources.file import outside
+from sightline.surfaces.mcp import resources
+from sightline.surfaces.mcp.asking import Answers, Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
+from sightline.surfaces.mcp.clients import Client, client, within
+from sightline.surfaces.mcp.folders import nowhere, opened
+from sightline.surfaces.mcp.pace import attended
+from sightline.surfaces.mcp.prompts import PROMPTS, command
+from sightline.surfaces.mcp.terms import Terms
+
+_ELSEWHERE = ": call read_file for that"
+_LISTED = 200  # resources; older ones are found by their template
+_SAID = 50  # images of a list that somebody reads
+_TOOLS: Mapping[str, str] = {
+    "view_image": "See an image",
+    "analyze_image": "Ask about images",
+    "list_images": "List images",
+    "vision_analyze": "Ask about an image or a PDF",
+    "video_analyze": "Ask about a video",
+}  # a host reads and edits texts itself
+
+
+class Service:
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._declined: set[str] = set()  # providers: a user who said no is not asked with every call
+        self._roots: tuple[Path, ...] | None = None  # None: not asked yet
+
+    def roots_changed(self) -> None:
+        self._roots = None
+
+    async def tools(self, ctx: Context) -> types.ListToolsResult:
+        door = await self._door(ctx)
+        entries = {str(entry["name"]): entry for entry in look.tools(through=door)}
+        return types.ListToolsResult(tools=[_tool(entries[name]) for name in _TOOLS if name in entries])
+
+    async def call(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        door, limits = await self._door(ctx), _client(ctx)
+        given: Mapping[str, Any] = params.arguments or {}
+        tool = self._offered(door, params.name)
+        if tool is None:
+            return _result(_no_such_tool(door, params.name), limits)
+        ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), _model(tool, given))
+        if isinstance(ready, types.InputRequiredResult):
+            return ready
+        work = look.call.aio(params.name, given, through=_fitting(ready, limits))
+        return _result(await attended(ctx, params.name, work), limits)
+
+    async def resources(self, ctx: Context) -> types.ListResourcesResult:
+        """The newest; each is there for who knows its sha256, also one that is not listed."""
+        door = await self._door(ctx)
+        found = await asyncio.to_thread(images_of, door, _LISTED)
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=resources.uri(kept.sha256),
+                    name=f"sha256:{kept.sha256[:12]}",
+                    title=resources.title(kept),
+                    mime_type=kept.mime,
+                    size=kept.bytes,
+                )
+                for kept in found
+            ]
+        )
+
+    async def templates(self, ctx: Context) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=resources.TEMPLATE, name="image", title="An image that was seen before", mime_type="image/*"
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def resource(self, ctx: Context, address: str) -> types.ReadResourceResult:
+        """The image as the client's model can take it."""
+        sha256 = resources.sha256_of(address)
+        if sha256 is None:
+            raise _missing(address, "that is no address of an image (write sightline://sha256/ and 64 hex digits)")
+        door = _fitting(await self._door(ctx), _client(ctx))
+        seen = await attended(ctx, "reading", look.view.aio(f"sha256:{sha256}", through=door))
+        if isinstance(seen, Refused):
+            raise _missing(address, seen.message)
+        blob = types.BlobResourceContents(uri=address, mime_type=seen.pixels.mime, blob=seen.pixels.base64)
+        return types.ReadResourceResult(contents=[blob])
+
+    async def prompts(self, ctx: Context) -> types.ListPromptsResult:
+        listed = []
+        for verb, (what, blanks) in PROMPTS.items():
+            arguments = [
+                types.PromptArgument(name=blank.name, description=blank.meaning, required=blank.required)
+                for blank in blanks
+            ]
+            listed.append(types.Prompt(name=verb, title=f"{NAME} {verb}", description=what, arguments=arguments))
+        return types.ListPromptsResult(prompts=listed)
+
+    async def prompt(
+        self, ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        """What the command answers, as the user's words. Some hosts let a model take a prompt: it can look and ask,
+        and of the user's settings it changes nothing."""
+        text = command(params.name, params.arguments or {})
+        asked = text if isinstance(text, Refusal) else parse(text)
+        if isinstance(text, Refusal) or isinstance(asked, Refusal):
+            raise MCPError(code=types.INVALID_PARAMS, message=str(asked))
+        door = await self._door(ctx)
+        if isinstance(asked, Redescribe):
+            asked = Describe((asked.image,), model=asked.model, save=True)
+        if isinstance(asked, Describe):
+            ready = await self._ready(ctx, params, door, asked.images, asked.model)
+            if isinstance(ready, types.InputRequiredResult):
+                return ready
+            said = await attended(ctx, params.name, _described(asked, ready))
+        else:
+            said = await aside(_said, text, door)
+        message = types.PromptMessage(role="user", content=types.TextContent(text=said))
+        return types.GetPromptResult(description=f"{NAME} {params.name}", messages=[message])
+
+    async def _door(self, ctx: Context, roots: tuple[Path, ...] | None = None) -> Door:
+        """As the settings are now; in a thread, because files are read for it."""
+        headers = dict(ctx.request.headers) if ctx.request is not None else {}
+        door = await asyncio.to_thread(self._terms.door, headers)
+        return opened(door, roots or self._roots or ()) if self._terms.roots else door
+
+    def _offered(self, door: Door, name: str) -> offered.Tool | None:
+        listed = {str(entry["name"]) for entry in look.tools(through=door)} & set(_TOOLS)
+        return next((tool for tool in offered.TOOLS if tool.name == name and name in listed), None)
+
+    async def _ready(
+        self, ctx: Context, params: Asked, door: Door, paths: Iterable[str], model: str | None
+    ) -> Door | types.InputRequiredResult:
+        """The door with what the client and its user have to add. Without a `model` nobody else is asked to look."""
+        needs = Needs(await self._consent(ctx, door, model), self._wants_roots(ctx, door, paths))
+        found = await answers(ctx, params, needs)
+        if isinstance(found, types.InputRequiredResult):
+            return found
+        await asyncio.to_thread(self._note, door, needs.consent, found)
+        if found.roots is None:
+            return door
+        if not is_modern(ctx):  # a later call need not ask; the client says when they change
+            self._roots = found.roots
+        return await self._door(ctx, found.roots)
+
+    async def _consent(self, ctx: Context, door: Door, model: str | None) -> str:
+        """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
+        if model is None or door.settings is None or not self._terms.consents or not can_elicit(ctx):
+            return ""
+        provider = await asyncio.to_thread(receiver_of, door.settings, model)
+        said = door.record.consents().get(provider) is not None or provider in self._declined
+        return "" if said else provider
+
+    def _note(self, door: Door, provider: str, found: Answers) -> None:
+        if found.agreed:
+            door.record.consent(provider, given=True)
+        elif provider:
+            self._declined.add(provider)
+
+    def _wants_roots(self, ctx: Context, door: Door, paths: Iterable[str]) -> bool:
+        if not self._terms.roots or self._roots is not None or not has_roots(ctx):
+            return False
+        return nowhere() or any(_is_path(each) and outside(each, door.policy) for each in paths)
+
+
+def _client(ctx: Context) -> Client:
+    told = ctx.session.client_params
+    return client(told.client_info.name if told else "")
+
+
+def _fitting(door: Door, limits: Client) -> Door:
+    """Images as the client, and whatever model is behind it, takes them."""
+    return replace(door, target=Target(NATIVE, encoded_bytes=limits.encoded, edge=limits.edge))
+
+
+def _tool(entry: Mapping[str, Any]) -> types.Tool:
+    name = str(entry["name"])
+    asks = any(tool.name == name and tool.asks for tool in offered.TOOLS)
+    hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=asks)
+    return types.Tool(
+        name=name,
+        title=_TOOLS[name],
+        description=entry["description"].replace(_ELSEWHERE, ""),
+        input_schema=entry["parameters"],
+        annotations=hints,
+        _meta={"anthropic/maxResultSizeChars": 500_000},  # pixels are no text to be put into a file
+    )
+
+
+def _result(outcome: offered.Outcome, limits: Client) -> types.CallToolResult:
+    """Words first, then pixels; nothing structured: hosts drop the content beside it, or send it twice."""
+    failed = isinstance(outcome, Refused | Failed | Unanswered)
+    return types.CallToolResult(content=[_block(each) for each in within(outcome.content(), limits)], is_error=failed)
+
+
+def _block(block: Json) -> types.TextContent | types.ImageContent:
+    match block:
+        case {"type": "image", "data": str(data), "mimeType": str(mime)}:
+            return types.ImageContent(data=data, mime_type=mime)
+        case {"text": str(text)}:
+            return types.TextContent(text=text)
+    raise AssertionError("a result of ours has words and images")
+
+
+def _no_such_tool(door: Door, name: str) -> Refused:
+    offers = ", ".join(each for each in _TOOLS if any(entry["name"] == each for entry in look.tools(through=door)))
+    return Refused("not_permitted", str(Refusal("not_permitted", f"there is no tool {name!r:.60} here", offers)))
+
+
+def _paths(given: object) -> tuple[str, ...]:
+    listed = given if isinstance(given, list) else [given]
+    return tuple(each for each in listed if isinstance(each, str))
+
+
+def _is_path(text: str) -> bool:
+    return isinstance(reference.parse(text), reference.Named)
+
+
+def _model(tool: offered.Tool, given: Mapping[str, Any]) -> str | None:
+    """Of a call that asks somebody to look, if it has all that it needs."""
+    if not tool.asks or not given.keys() >= set(tool.required):
+        return None
+    return model if isinstance(model := given.get("model"), str) else ""
+
+
+async def _described(asked: Describe, door: Door) -> str:
+    """In a fence: a model reads it as the user's words, and what stands in an image is nobody's words."""
+    found = await look.describe.aio(
+        asked.images,
+        question=asked.question,
+        crops=dict(asked.crops),
+        model=asked.model,
+        save=asked.save,
+        through=door,
+    )
+    return found.message if isinstance(found, Failed) else found.fence
+
+
+def _said(text: str, door: Door) -> str:
+    """Without the name at the beginning of a line: a proxy of ours would take the message for a command."""
+    listed = [f"sha256:{kept.sha256} {one_line(kept.path)}".rstrip() for kept in images_of(door, _SAID)]
+    lines = chat.answered(text, door, listed).splitlines()
+    return "\n".join(["Sightline:", *(line.removeprefix(f"{NAME} ") for line in lines)])
+
+
+def _missing(address: str, why: str) -> MCPError:
+    return MCPError(code=types.INVALID_PARAMS, message=why, data={"uri": address[:200]})

@@ -1,0 +1,17 @@
+"""On what terms a client is served: what it may see, and whether the user's word can come through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # who shakes hands needs nothing of it yet
+    from sightline.look.doors import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    door: Callable[[Mapping[str, str]], Door]  # for whoever sent a request with these headers; stdio has none
+    roots: bool = False  # the folders that a client names may be read: it could read them itself
+    consents: bool = False  # what a user agrees to through the client counts

@@ -1,0 +1,77 @@
+"""An agent on the standard library, as it is told to be on its command line; `_heard` asks it what it was told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+ACTS: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+HEARD: list[str] = []
+
+
+def say(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(message: dict[str, Any]) -> None:
+    method, request, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if request is None or method is None:
+        return
+    if method == "_heard":
+        say({"id": request, "result": {"lines": HEARD}})
+    elif method == "_leave":
+        sys.stderr.write("the agent leaves\n")
+        sys.exit(params["code"])
+    elif method == "initialize":
+        if not ACTS.get("mute"):
+            say({"id": request, "result": ACTS.get("initialize", {"protocolVersion": 1})})
+    elif method in ("session/new", "session/load", "session/resume", "session/fork"):
+        for update in ACTS.get("early", ()):
+            say({"method": "session/update", "params": {"sessionId": f"s{request}", "update": update}})
+        say(
+            {
+                "id": request,
+                "result": {"sessionId": params.get("sessionId") or f"s{request}", **ACTS.get("session", {})},
+            }
+        )
+        for update in ACTS.get("updates", ()):
+            say({"method": "session/update", "params": {"sessionId": f"s{request}", "update": update}})
+    elif method == "session/prompt":
+        prompted(request, params)
+    else:
+        say({"id": request, "result": {"method": method}})
+
+
+def prompted(request: Any, params: dict[str, Any]) -> None:
+    pictures = [block for block in params["prompt"] if block["type"] in ("image", "resource")]
+    if pictures and "refuses" in ACTS:
+        say(
+            {
+                "id": request,
+                "error": {"code": -32603, "message": "Internal error", "data": {"details": ACTS["refuses"]}},
+            }
+        )
+        return
+    words = ACTS.get("says", "all right")
+    content = {"type": "text", "text": words}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    say({"method": "session/update", "params": {"sessionId": params["sessionId"], "update": update}})
+    say({"id": request, "result": {"stopReason": "end_turn"}})
+
+
+def main() -> None:
+    for line in sys.stdin:
+        HEARD.append(line)
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(message, dict):
+            answer(message)
+    sys.exit(ACTS.get("code", 0))
+
+
+if __name__ == "__main__":
+    main()

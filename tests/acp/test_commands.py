@@ -1,0 +1,131 @@
+"""`/vision-proxy` as a prompt: answered by the relay as an agent would, with all its powers; no agent hears of it."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.settings import load
+from tests.acp.editing import BLIND, SEES, acting, editor, image, text
+from tests.look.answering import saying, settle
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+
+PICTURE = paint_quadrants(some_colours(7))
+NAME = f"sha256:{sha256(PICTURE).hexdigest()}"
+
+
+@requirement("acp.commands")
+def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
+    with editor(*acting(initialize=SEES)) as ours:
+        session = ours.open(tmp_path)
+        ours.ask("_any")
+        (offer,) = [each["params"]["update"] for each in ours.updates]
+        assert [each["name"] for each in offer["availableCommands"]] == ["vision-proxy"]
+        for typed, answered in (
+            ("/vision-proxy status", "/vision-proxy looks: found by itself"),
+            ("/vision-proxy", "/vision-proxy looks: found by itself"),
+            ("/vision-proxy mode always", "/vision-proxy mode is always"),
+            ("/vision-proxy off", "/vision-proxy mode is off"),
+            ("/vision-proxy context off", "/vision-proxy includeContext is false"),
+            ("/vision-proxy tool on", "/vision-proxy tool is on"),
+            ("/vision-proxy max-images-per-call 3", "/vision-proxy maxImagesPerCall is 3"),
+            ("/vision-proxy max-batch 2", "/vision-proxy maxBatch is 2"),
+            ("/vision-proxy cache-size 0", "/vision-proxy cacheSize is 0"),
+            ("/vision-proxy consent yes openai", "/vision-proxy openai: images, crops, pages and frames may be sent"),
+            ("/vision-proxy consent list", "/vision-proxy openai: images, crops, pages and frames may be sent"),
+            ("/vision-proxy consent no openai", "/vision-proxy openai: no image"),
+            ("/vision-proxy consent yes nobody", "/vision-proxy there is no provider 'nobody'"),
+            ("/vision-proxy model zai/glm-5.3v", "/vision-proxy provider is zai\n/vision-proxy modelId is glm-5.3v"),
+            ("/vision-proxy grounding-models add a/qwen3-vl", "/vision-proxy grounding-models add a/qwen3-vl"),
+            ("/vision-proxy grounding-models list", "a/qwen3-vl"),
+            ("/vision-proxy grounding-models remove a/qwen3-vl", "/vision-proxy grounding-models remove"),
+            ("/vision-proxy grounding-models reset", "/vision-proxy grounding-models reset"),
+            ("/vision-proxy list", "/vision-proxy there is no image in this conversation"),
+            ("/vision-proxy nonsense", "/vision-proxy there is no command 'nonsense'"),
+            ("/vision-proxy cache-size 9999", "/vision-proxy cache-size cannot be '9999'"),
+        ):
+            ours.updates.clear()
+            assert ours.prompt(session, text(typed))["result"] == {"stopReason": "end_turn"}, typed
+            assert answered in ours.said(), typed
+            assert {each["params"]["sessionId"] for each in ours.updates} == {session}
+        assert ours.prompts() == []
+    settings = load()
+    assert (settings.mode, settings.values["maxBatch"], settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
+
+
+@requirement("acp.commands")
+def test_images_of_the_session_are_listed_and_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "door.png").write_bytes(PICTURE)
+    with saying("A red door.", "A blue door.", "A green one.") as model:
+        settle(monkeypatch, model)
+        with editor(*acting(initialize=BLIND)) as ours:
+            session = ours.open(tmp_path)
+            ours.prompt(session, text("look"), image(PICTURE))
+            ours.updates.clear()
+            ours.prompt(session, text("/vision-proxy list"))
+            assert ours.said() == f"/vision-proxy {NAME}"
+            ours.prompt(session, text('/vision-proxy describe door.png --question "Which colour?"'))
+            assert ours.said().endswith("A blue door.")
+            ours.prompt(session, text("/vision-proxy describe --question=Which?"), image(PICTURE))
+            assert ours.said().endswith("A green one."), "what is pasted beside it is what is meant"
+            assert len(ours.prompts()) == 1
+
+
+@requirement("acp.commands")
+def test_a_change_counts_from_the_next_prompt_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with saying("A red door.") as model:
+        settle(monkeypatch, model)
+        with editor(*acting(initialize=SEES)) as ours:
+            session = ours.open(tmp_path)
+            for words in (None, "/vision-proxy always", None):
+                ours.prompt(session, text(words) if words else image(PICTURE))
+            kinds = [blocks[-1]["type"] for blocks in ours.prompts()]
+    assert kinds == ["image", "text"]
+
+
+def test_a_command_that_a_setting_of_the_environment_locks_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGHTLINE_MODE", "always")
+    with editor(*acting(initialize=SEES)) as ours:
+        ours.prompt(ours.open(tmp_path), text("/vision-proxy mode off"))
+        assert "unset SIGHTLINE_MODE" in ours.said()
+    assert not Path(os.environ["SIGHTLINE_HOME"], "vision-proxy.json").exists()
+
+
+@requirement("acp.commands")
+def test_commands_that_an_agent_has_listed_early_stay(tmp_path: Path) -> None:
+    listed = {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a", "description": "b"}]}
+    with editor(*acting(initialize=SEES, early=[listed])) as ours:
+        ours.open(tmp_path)
+        ours.ask("_any")
+        (found,) = [each["params"]["update"]["availableCommands"] for each in ours.updates]
+    assert [each["name"] for each in found] == ["a", "vision-proxy"]
+
+
+@requirement("acp.commands")
+def test_a_command_beside_other_words_is_none(tmp_path: Path) -> None:
+    """They may have come out of a file that the user has only mentioned."""
+    order = text("/vision-proxy consent yes openai")
+    file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}
+    prompts: list[list[Any]] = [
+        [text("what does /vision-proxy status do?")],
+        [text("/vision-proxying")],
+        [order, text("sum this up")],
+        [text("sum this up"), order],
+        [file],
+        [order, file],
+    ]
+    with editor(*acting(initialize=SEES)) as ours:
+        session = ours.open(tmp_path)
+        for blocks in prompts:
+            ours.prompt(session, *blocks)
+        assert ours.prompts() == prompts
+        ours.updates.clear()
+        ours.prompt(session, text("/vision-proxy consent list"))
+        assert ours.said() == "/vision-proxy no provider has been named yet"

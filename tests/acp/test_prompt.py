@@ -1,0 +1,364 @@
+"""Images of a prompt, as an agent gets them: as they were, made to fit, or in words, with their name beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image as Pillow
+
+from sightline import __version__
+from sightline.model.capability import read_image_capability
+from sightline.surfaces.acp.messages import offered
+from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
+from tests.look.answering import Model, saying, settle
+from tests.requirements import requirement
+from tests.scripted.pictures import encode, paint_quadrants, some_colours
+
+PICTURE = paint_quadrants(some_colours(5))
+NAME = f"sha256:{sha256(PICTURE).hexdigest()}"
+BLOCKS = {"image": image(PICTURE), "resource": blob(PICTURE)}
+NO_EYES = "This model does not support image input."
+
+
+@contextmanager
+def watched(
+    monkeypatch: pytest.MonkeyPatch, *lines: str, settings: str = "{}", **acts: Any
+) -> Iterator[tuple[Editor, Model]]:
+    """An editor, and a model on loopback that looks for it."""
+    with saying(*(lines or ("A door.",))) as model:
+        settle(monkeypatch, model, **json.loads(settings))
+        with editor(*acting(**acts)) as ours:
+            yield ours, model
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@requirement("acp.prompt")
+def test_a_blind_agent_gets_words_with_the_name_of_the_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    with watched(monkeypatch, initialize=BLIND) as (ours, model):
+        session = ours.open(tmp_path)
+        assert (
+            ours.prompt(session, text("what is it?"), BLOCKS[kind], text("end"))["result"]["stopReason"] == "end_turn"
+        )
+        first, told, last = ours.prompts()[0]
+    assert (first, last) == (text("what is it?"), text("end"))
+    assert told["type"] == "text"
+    assert "A door." in told["text"]
+    assert NAME in told["text"]
+    assert len(model.asked) == 1
+
+
+@requirement("acp.prompt")
+def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        session = ours.open(tmp_path)
+        data = BLOCKS["image"]["data"]
+        head = '{"jsonrpc" : "2.0", "id" : 41 ,"method":"session/prompt","x":[1e2,"\\u00e4ä"],"params":{"sessionId":"'
+        before = f'{head}{session}","prompt":[ {{"text":"a  b","type":"text","_meta":{{"k":1.50}}}}, '
+        block = f'{{"type":"image","mimeType":"image/png","data":"{data}"}}'
+        ours.write(f"{before}{block} ]}}}}\n".encode())
+        assert ours.answer(41)["result"]["stopReason"] == "end_turn"
+        sent = next(line for line in ours.heard() if '"id" : 41' in line)
+    assert sent.startswith(before)
+    assert sent.endswith(" ]}}\n")
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@requirement("acp.prompt")
+def test_an_agent_that_sees_gets_the_pixels_with_their_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    with watched(monkeypatch, initialize=SEES) as (ours, model):
+        session = ours.open(tmp_path)
+        ours.prompt(session, text("what is it?"), BLOCKS[kind])
+        assert ours.prompts()[0] == [text("what is it?"), text(f"[image {NAME}]"), BLOCKS[kind]]
+    assert not model.asked
+
+
+@requirement("acp.prompt", "capability.target")
+def test_what_is_too_large_for_the_agent_is_made_to_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = {"maxBytes": 90_000, "maxDimension": 600, "downsampleTargetBytes": 30_000}
+    acts = {"initialize": {**SEES, "_meta": {"imageCapability": narrow}}}
+    large = tmp_path / "large.png"
+    large.write_bytes(encode(Pillow.effect_noise((640, 480), 90)))
+    with watched(monkeypatch, settings='{"SIGHTLINE_REFERENCES": "off"}', **acts) as (ours, _):
+        told = ours.ask("initialize", {"protocolVersion": 1})
+        said = read_image_capability(told)
+        assert said is not None
+        assert said.max_dimension == 8000, "where we refit, our limits count for the editor"
+        session = ours.session(tmp_path)
+        small = image(paint_quadrants(some_colours(5), (100, 80)))
+        ours.prompt(session, image(large.read_bytes()), blob(large.read_bytes()), link(large), small)
+        *refitted, untouched = ours.prompts()[0]
+    assert untouched == small
+    for block in refitted:
+        held = block.get("resource", block)
+        data = b64decode(held.get("blob") or held["data"])
+        assert len(held.get("blob") or held["data"]) <= 30_000 // 3 * 4
+        with Pillow.open(io.BytesIO(data)) as seen:
+            assert max(seen.size) <= 600
+    assert [block["type"] for block in refitted] == ["image", "resource", "image"]
+    assert refitted[2]["uri"] == large.as_uri()
+
+
+@requirement("acp.prompt")
+def test_a_link_to_an_image_is_told_with_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "my shot.png"
+    file.write_bytes(PICTURE)
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.prompt(session, text("what is it?"), link(file), link(file, mimeType="image/png"))
+        _, *told = ours.prompts()[0]
+    for each in told:
+        assert each["type"] == "text"
+        assert each["text"].startswith(f"{file.as_uri()}\n")
+        assert "A door." in each["text"]
+        assert NAME in each["text"]
+
+
+@requirement("acp.prompt", "acp.links")
+def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    for folder in (work, outside):
+        folder.mkdir()
+        (folder / "a.png").write_bytes(PICTURE)
+    (work / "sneaky.png").symlink_to(outside / "a.png")
+    (work / "words.png").write_text("not an image")
+    (work / "notes.md").write_text("notes")
+    (work / "empty.png").touch()
+    links = [
+        link(outside / "a.png"),
+        link(work / "sneaky.png"),
+        {**link(work / "a.png"), "uri": f"file://{work}/../outside/a.png"},
+        {**link(work / "a.png"), "uri": f"file://example.org{work}/a.png"},
+        {**link(work / "a.png"), "uri": "file:///%00.png"},
+        {**link(work / "a.png"), "uri": "file://[::1.png"},
+        {**link(work / "a.png"), "uri": "a.png"},
+        link(work / "words.png"),
+        link(work / "empty.png"),
+        link(work / "missing.png"),
+        link(work / "notes.md"),
+        link(work, mimeType="image/png"),
+    ]
+    with watched(monkeypatch, initialize=BLIND) as (ours, model):
+        session = ours.open(work)
+        ours.prompt(session, *links)
+        ours.prompt(session, *links, image(PICTURE))
+        first, second = ours.prompts()
+        assert first == links
+        assert second[: len(links)] == links
+        for folder in (Path("/"), Path.home()):
+            wide = ours.session(folder)
+            ours.prompt(wide, link(outside / "a.png"))
+            assert ours.prompts()[-1] == [link(outside / "a.png")], "what holds home is no folder to work in"
+    assert len(model.asked) == 1
+
+
+@requirement("acp.blind")
+def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"agentInfo": {"name": "lab", "version": "1"}, **SEES}
+    models = {"models": {"currentModelId": "maker/some-model(openai)", "availableModels": []}}
+    options = {"configOptions": [{"id": "m", "category": "model", "type": "select", "currentValue": "some-model"}]}
+    for session, pattern in ((models, "lab/*"), (models, "*some-model"), (options, "lab/some-model"), ({}, "lab/*")):
+        rule = json.dumps({"eye": {"vision": True}, pattern: {"vision": False}})
+        given = json.dumps({"SIGHTLINE_MODELS": rule})
+        with watched(monkeypatch, settings=given, initialize=said, session=session) as (ours, _):
+            ours.prompt(ours.open(tmp_path), image(PICTURE))
+            assert "A door." in ours.prompts()[0][0]["text"], pattern
+
+
+@requirement("acp.blind")
+def test_a_model_that_is_known_to_be_blind_is_told_whatever_way_its_agent_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "glm-4.6",
+        "glm-4.6(openai)",
+        "zai/glm-4.6",
+        "lab/deepseek-v4-pro",
+        "opencode/deepseek/deepseek-v4-pro",
+    ):
+        session = {"models": {"currentModelId": name}}
+        with watched(monkeypatch, initialize=SEES, session=session) as (ours, _):
+            ours.prompt(ours.open(tmp_path), image(PICTURE))
+            assert "A door." in ours.prompts()[0][0]["text"], name
+
+
+@requirement("acp.blind")
+def test_another_model_has_other_eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = {"models": {"currentModelId": "glm-4.6"}}
+    with watched(monkeypatch, initialize=SEES, session=session) as (ours, _):
+        name = ours.open(tmp_path)
+        ours.ask("session/set_model", {"sessionId": name, "modelId": "gpt-6"})
+        ours.prompt(name, image(PICTURE))
+        ours.ask("session/set_config_option", {"sessionId": name, "configId": "model", "value": "glm-4.6"})
+        ours.prompt(name, image(PICTURE))
+        seen, told = ours.prompts()
+    assert seen[-1]["type"] == "image"
+    assert told[-1]["type"] == "text"
+
+
+@requirement("acp.learns")
+def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}"}
+    with watched(monkeypatch, **acts) as (ours, _):
+        session = ours.open(tmp_path)
+        assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
+        refused, told = ours.prompts()
+        assert refused[-1]["type"] == "image"
+        assert "A door." in told[-1]["text"]
+        ours.prompt(session, image(PICTURE))
+        assert len(ours.prompts()) == 3
+        assert "A door." in ours.prompts()[2][0]["text"]
+    with watched(monkeypatch, **acts) as (ours, _):
+        ours.prompt(ours.open(tmp_path), image(PICTURE))
+        assert [block["type"] for block in ours.prompts()[0]] == ["text"], "another day, the same agent"
+
+
+@requirement("acp.learns")
+def test_a_refusal_for_another_reason_goes_to_the_editor_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watched(monkeypatch, initialize=SEES, refuses="you have no credit left") as (ours, _):
+        session = ours.open(tmp_path)
+        error = ours.prompt(session, image(PICTURE))["error"]
+        assert error == {"code": -32603, "message": "Internal error", "data": {"details": "you have no credit left"}}
+        assert len(ours.prompts()) == 1
+        assert ours.prompt(session, text("still there?"))["result"]["stopReason"] == "end_turn"
+
+
+@requirement("acp.learns")
+def test_an_agent_that_says_in_words_that_it_does_not_see_is_believed_for_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watched(monkeypatch, initialize=SEES, says=NO_EYES) as (ours, _):
+        session = ours.open(tmp_path)
+        for _ in range(2):
+            ours.prompt(session, image(PICTURE))
+        other = ours.session(tmp_path)
+        ours.prompt(other, image(PICTURE))
+        kinds = [blocks[-1]["type"] for blocks in ours.prompts()]
+    assert kinds == ["image", "text", "image"]
+
+
+@requirement("acp.bad")
+def test_bad_images_are_told_of_or_corrected_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar = image(PICTURE, "image/jpeg")
+    broken = {"type": "image", "mimeType": "image/png", "data": "!!! this is no base64 !!!"}
+    cut = image(PICTURE[:40])
+    empty = {"type": "image", "mimeType": "image/png", "data": ""}
+    with watched(monkeypatch, settings='{"SIGHTLINE_REFERENCES": "off"}', initialize=SEES) as (ours, _):
+        session = ours.open(tmp_path)
+        for each in (liar, broken, cut, empty, {"type": "image"}, {"type": "resource"}, {"type": 7, "image": "image"}):
+            assert ours.prompt(session, text("a"), each, text("b"))["result"] == {"stopReason": "end_turn"}
+        prompts = ours.prompts()
+    assert all((first, last) == (text("a"), text("b")) for first, *_, last in prompts)
+    corrected, *told = [blocks[1] for blocks in prompts]
+    assert corrected == image(PICTURE, "image/png")
+    assert [each["type"] for each in told[:2]] == ["text", "text"]
+    assert told[2:] == [empty, {"type": "image"}, {"type": "resource"}, {"type": 7, "image": "image"}]
+
+
+@requirement("acp.bad", "capability.true")
+def test_settings_that_cannot_be_used_leave_the_prompt_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(monkeypatch, None, SIGHTLINE_MODEL="no-such-provider/eye")
+    with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
+        said = read_image_capability(ours.ask("initialize", {"protocolVersion": 1}))
+        assert said is not None
+        assert (said.auto_handles_oversized, said.auto_handles_wrong_model) == (False, False), "nor is more promised"
+        session = ours.session(tmp_path)
+        assert ours.prompt(session, image(PICTURE))["result"] == {"stopReason": "end_turn"}
+        assert ours.prompts()[0][-1] == image(PICTURE)
+        ours.leave()
+        assert ours.process.stderr
+        told = ours.process.stderr.read().decode()
+    assert told.startswith("sightline: a prompt with images went on as it came: the vision model 'eye' names no known")
+    assert told.count("\n") == 1
+
+
+@requirement("acp.edits")
+def test_only_these_messages_are_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a", "description": "b"}]}
+    others = [{"sessionUpdate": "tool_call", "toolCallId": "1", "title": "t"}, {"sessionUpdate": "plan", "entries": []}]
+    methods = ["authenticate", "session/set_mode", "session/list", "session/close", "_own", "session/set_model"]
+    with watched(monkeypatch, initialize=SEES, updates=[commands, *others]) as (ours, _):
+        assert "imageCapability" in ours.ask("initialize", {"protocolVersion": 1})["result"]["_meta"]
+        openings = ["session/new", "session/load", "session/resume", "session/fork"]
+        for number, method in enumerate(openings, 1):
+            ours.ask(method, {"cwd": str(tmp_path), "mcpServers": [], "sessionId": "s9"}, number)
+        for method in methods:
+            ours.ask(method, {"sessionId": "s1", "image": image(PICTURE), "mcpServers": []})
+        ours.prompt("s1", text("plain words, with no picture"))
+        told = [json.loads(line) for line in ours.heard()]
+        updates = [each["params"]["update"] for each in ours.updates if each["params"]["sessionId"] == "s1"]
+    for each in told:
+        params = each.get("params", {})
+        if each["method"] in openings:
+            assert [server["name"] for server in params["mcpServers"]] == ["sightline"]
+        elif each["method"] in methods:
+            assert params == {"sessionId": "s1", "image": image(PICTURE), "mcpServers": []}
+        elif each["method"] == "session/prompt":
+            assert params["prompt"] == [text("plain words, with no picture")]
+    lists = [each for each in updates if each["sessionUpdate"] == "available_commands_update"]
+    assert lists[-1]["availableCommands"] == [{"name": "a", "description": "b"}, offered()]
+    assert [each for each in updates if each in others] == others
+
+
+@requirement("acp.server")
+def test_new_sessions_get_our_server_unless_it_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with editor(*acting(initialize=SEES)) as ours:
+        ours.open(tmp_path)
+        server = json.loads(ours.heard()[1])["params"]["mcpServers"][0]
+    home = {"name": "SIGHTLINE_HOME", "value": os.environ["SIGHTLINE_HOME"]}
+    assert server["env"] == [home]
+    assert Path(server["command"]).is_absolute()
+    assert server["args"][-1] == "mcp"
+    (tmp_path / "sightline.py").write_text("raise SystemExit('a project was run')")
+    started = [server["command"], *server["args"][:-1], "--version"]
+    done = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"sightline {__version__}\n"), done.stderr
+    monkeypatch.setenv("SIGHTLINE_ACP_MCP_SERVER", "off")
+    with editor(*acting(initialize=SEES)) as ours:
+        ours.open(tmp_path)
+        assert json.loads(ours.heard()[1])["params"]["mcpServers"] == []
+
+
+@requirement("capability.advertised", "capability.true")
+def test_the_promise_is_that_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nobody who looks, an agent that takes no images is left as it is, and one that does promises less."""
+    settle(monkeypatch, None, SIGHTLINE_SEER="off")
+    with editor(*acting(initialize=BLIND)) as ours:
+        assert ours.ask("initialize", {"protocolVersion": 1})["result"] == BLIND
+    with editor(*acting(initialize=SEES)) as ours:
+        said = read_image_capability(ours.ask("initialize", {"protocolVersion": 1}))
+        assert said is not None
+        assert (said.auto_handles_oversized, said.auto_handles_wrong_model) == (True, False)
+    with watched(monkeypatch, settings='{"SIGHTLINE_SEER": "off"}', initialize=BLIND) as (ours, _):
+        found = ours.ask("initialize", {"protocolVersion": 1})
+        assert found["result"]["agentCapabilities"]["promptCapabilities"]["image"] is True
+        said = read_image_capability(found)
+        assert said is not None
+        assert said.auto_handles_wrong_model is True
+    with watched(monkeypatch, settings='{"SIGHTLINE_MODE": "off"}', initialize=BLIND) as (ours, _):
+        assert ours.ask("initialize", {"protocolVersion": 1})["result"] == BLIND

@@ -1,0 +1,176 @@
+"""What the server asks of its client: the user's consent, and the folders that the client works in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import ElicitRequestFormParams, ElicitResult, ListRootsResult, Root, RootsListChangedNotification
+
+from tests.cli.command import sightline
+from tests.look.eyes import ABSENT
+from tests.mcp.serving import WAYS, Way, at, client, images, served, texts
+from tests.requirements import requirement
+
+NOBODY = "eyes.invalid:9"
+ELSEWHERE = {
+    "SIGHTLINE_UPSTREAMS": json.dumps({**ABSENT, "far": {"baseUrl": f"http://{NOBODY}/v1"}}),
+    "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}}),
+}
+CALL = {"images": ["shot.png"], "question": "What is it?", "model": "far/eye"}
+
+
+class User:
+    """Answers whatever it is asked in the same way, and remembers what that was."""
+
+    def __init__(self, action: Any) -> None:
+        self.action, self.asked = action, list[str]()
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.asked.append(params.message)
+        return ElicitResult(action=self.action, content={} if self.action == "accept" else None)
+
+
+def consents() -> Any:
+    return json.loads(sightline("consent", "list", "--json").out)["consents"]
+
+
+@requirement("mcp.consent")
+async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(way: Way, folder: Path) -> None:
+    user = User("accept")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        for _ in range(2):
+            result = await one.call_tool("analyze_image", CALL)
+            assert result.is_error, "nobody is there"
+            assert "consent" not in texts(result)[0]
+    (asked,) = user.asked
+    assert f"images, crops, pages and frames may be sent to {NOBODY} to be looked at" in asked
+    assert f"sightline consent no {NOBODY}" in asked
+    assert consents() == {NOBODY: True}
+
+
+@requirement("mcp.consent")
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_no_is_a_no_and_is_not_asked_for_again(way: Way, folder: Path, action: str) -> None:
+    user = User(action)
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        for _ in range(2):
+            result = await one.call_tool("analyze_image", CALL)
+            assert result.is_error
+            assert f"sightline consent yes {NOBODY}" in texts(result)[0]
+    assert len(user.asked) == 1
+    assert consents() == {}
+
+
+@requirement("mcp.consent")
+async def test_a_client_that_cannot_ask_gets_the_command_to_run(way: Way, folder: Path) -> None:
+    async with client(way, folder, env=ELSEWHERE) as one:
+        result = await one.call_tool("analyze_image", CALL)
+        assert result.is_error
+        assert "(no_consent)" in texts(result)[0]
+        assert f"sightline consent yes {NOBODY}" in texts(result)[0]
+        file = {"file_path": str(folder / "shot.png"), "prompt": "?", "model": "far/eye"}
+        assert f"sightline consent yes {NOBODY}" in texts(await one.call_tool("vision_analyze", file))[0]
+
+
+@requirement("mcp.consent")
+async def test_who_was_told_no_before_is_not_asked(folder: Path) -> None:
+    sightline("consent", "no", NOBODY, env=ELSEWHERE)
+    user = User("accept")
+    async with client(WAYS[0], folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        assert "sightline consent yes" in texts(await one.call_tool("analyze_image", CALL))[0]
+        await one.call_tool("analyze_image", {"images": ["shot.png"]})  # it would be refused whatever they say
+    assert user.asked == []
+
+
+@requirement("mcp.consent.owner")
+@pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
+async def test_a_guest_with_a_token_cannot_agree_for_the_owner(way: Way, folder: Path) -> None:
+    user = User("accept")
+    with served(folder, "--root", str(folder), "--token", "open-sesame", env=ELSEWHERE) as url:
+        headers = {"x-sightline-token": "open-sesame"}
+        async with at(f"{url}/mcp", way, headers=headers, elicitation_callback=user) as one:
+            assert "sightline consent yes" in texts(await one.call_tool("analyze_image", CALL))[0]
+    assert (user.asked, consents()) == ([], {})
+
+
+@requirement("mcp.consent")
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
+async def test_a_prompt_asks_as_a_tool_does(way: Way, folder: Path) -> None:
+    user = User("accept")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        await one.get_prompt("describe", {"images": "shot.png", "model": "far/eye"})
+    assert len(user.asked) == 1
+    assert consents() == {NOBODY: True}
+
+
+class Roots:
+    def __init__(self, *folders: Path | str) -> None:
+        self.uris = [each if isinstance(each, str) else each.as_uri() for each in folders]
+        self.asked = 0
+
+    async def __call__(self, context: Any) -> ListRootsResult:
+        self.asked += 1
+        return ListRootsResult(roots=[Root(uri=uri) for uri in self.uris])  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def elsewhere(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder beside the one that the server works in; the temporary one is yet another."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    other = tmp_path / "other place"
+    other.mkdir()
+    (other / "there.png").write_bytes((folder / "shot.png").read_bytes())
+    return other
+
+
+@requirement("mcp.roots")
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
+async def test_folders_that_the_client_names_may_be_read(way: Way, folder: Path, elsewhere: Path) -> None:
+    there = {"path": str(elsewhere / "there.png")}
+    async with client(way, folder) as one:
+        assert "outside the folders that may be read" in texts(await one.call_tool("view_image", there))[0]
+    roots = Roots(elsewhere, "file:///", f"file://{Path.home()}", "file:///no/such/folder")
+    async with client(way, folder, list_roots_callback=roots) as one:
+        assert images(await one.call_tool("view_image", {"path": "shot.png"}))
+        assert roots.asked == 0, "nobody needs them for what is in the working folder"
+        assert images(await one.call_tool("view_image", there))
+        assert images(await one.call_tool("view_image", there))
+        assert roots.asked == (1 if way[1] == "legacy" else 2), "a client of the new era is asked with each call"
+        no = await one.call_tool("view_image", {"path": "/etc/hostname"})
+        assert "outside the folders that may be read" in texts(no)[0], "a whole disk is no folder to work in"
+        if way[1] == "legacy":
+            roots.uris = []
+            await one.session.send_notification(RootsListChangedNotification())
+            assert "outside the folders" in texts(await one.call_tool("view_image", there))[0]
+
+
+@requirement("mcp.roots")
+@pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
+async def test_over_http_they_count_for_nothing(way: Way, folder: Path, elsewhere: Path) -> None:
+    roots = Roots(elsewhere)
+    async with client(way, folder, list_roots_callback=roots) as one:
+        no = await one.call_tool("view_image", {"path": str(elsewhere / "there.png")})
+        assert "outside the folders that may be read" in texts(no)[0]
+    assert roots.asked == 0
+
+
+@requirement("mcp.roots")
+@pytest.mark.parametrize("start", [Path("/"), Path.home()], ids=["a disk", "a home"])
+async def test_a_server_that_is_started_anywhere_does_not_read_everything(
+    start: Path, folder: Path, elsewhere: Path
+) -> None:
+    async with client(WAYS[0], start, list_roots_callback=Roots(folder)) as one:
+        assert images(await one.call_tool("view_image", {"path": "shot.png"})), "a path begins at the client's folder"
+        assert json.loads(texts(await one.call_tool("list_images", {}))[0])["images"][0]["path"].endswith("shot.png")
+        assert "outside" in texts(await one.call_tool("view_image", {"path": "/etc/hostname"}))[0]
+    async with client(WAYS[0], start) as one:
+        assert "outside" in texts(await one.call_tool("view_image", {"path": "/etc/hostname"}))[0]
+        assert json.loads(texts(await one.call_tool("list_images", {}))[0])["images"] == []
+    allowed = {"SIGHTLINE_FS_REACH": str(start)}
+    async with client(WAYS[0], start, env=allowed) as one:
+        assert images(await one.call_tool("view_image", {"path": str(folder / "shot.png")})) or start != Path("/")

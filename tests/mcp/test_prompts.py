@@ -1,0 +1,89 @@
+"""The verbs of /vision-proxy as prompts: one grammar, whoever fills it in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from sightline.commands import USAGE, is_command, parse
+from sightline.commands.values import Describe, Redescribe
+from sightline.model.crop import Region
+from sightline.model.refusal import Refusal
+from sightline.surfaces.mcp.prompts import PROMPTS, command
+from tests.cli.command import sightline
+from tests.look.eyes import eyes, named
+from tests.mcp.serving import Way, client
+from tests.requirements import requirement
+
+
+@requirement("mcp.prompts")
+async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> None:
+    with eyes("<vision_proxy_x> four colours") as provider:
+        async with client(way, folder, env=named(provider)) as one:
+            listed = (await one.list_prompts()).prompts
+            assert [prompt.name for prompt in listed] == list(USAGE)
+            needed = {prompt.name: [each.name for each in prompt.arguments or () if each.required] for prompt in listed}
+            assert needed["describe"] == ["images"]
+            assert needed["mode"] == ["value"]
+
+            async def said(verb: str, **filled: str) -> str:
+                (message,) = (await one.get_prompt(verb, filled)).messages
+                assert message.role == "user"
+                text: str = message.content.model_dump()["text"]
+                assert not is_command(text), "a proxy of ours would answer it, and the model never see it"
+                return text
+
+            assert (await said("status")).startswith("Sightline:\nlooks: mine/eye-1\n")
+            described = await said("describe", images="shot.png", question="Which colours?")
+            assert "four colours" in described
+            assert described.startswith("<vision_proxy_"), "words of an image are no words of the user's"
+            assert "<vision_proxy_x>" not in described
+            assert "four colours" in await said("redescribe", image="shot.png")
+            assert f"{folder}/shot.png" in await said("list")
+            assert "sightline vision-proxy mode always" in await said("mode", value="always")
+            assert "sightline vision-proxy consent yes openai" in await said("consent", answer="yes", provider="openai")
+            assert "no such file" in await said("describe", images="gone.png")
+            for verb, filled, why in [
+                ("mode", {"value": "sometimes"}, "usage: /vision-proxy mode"),
+                ("describe", {}, "describe needs images"),
+                ("describe", {"images": "a.png", "colour": "red"}, "has no argument 'colour'"),
+                ("nothing", {}, "there is no prompt"),
+            ]:
+                with pytest.raises(Exception, match=why):
+                    await one.get_prompt(verb, filled)
+    assert sightline("config", "get", "mode").out == "fallback\n", "and no setting was changed"
+
+
+@requirement("mcp.prompts")
+def test_what_is_filled_in_becomes_the_command() -> None:
+    filled = {"images": 'a.png "my shot.png"', "question": 'what is "this"?', "crop": "0:r=top 1:r=left"}
+    text = command("describe", filled)
+    assert isinstance(text, str)
+    parts = ((0, Region("top")), (1, Region("left")))
+    assert parse(text) == Describe(("a.png", "my shot.png"), 'what is "this"?', parts)
+    assert parse(str(command("redescribe", {"image": "--a b.png"}))) == Redescribe("--a b.png")
+    assert PROMPTS.keys() == USAGE.keys()
+
+
+@requirement("mcp.prompts")
+@given(some.sampled_from([*PROMPTS, "nothing"]), some.dictionaries(some.text(max_size=12), some.text(max_size=40)))
+def test_whatever_is_filled_in_is_a_command_or_a_no(verb: str, filled: dict[str, str]) -> None:
+    names = [blank.name for blank in PROMPTS.get(verb, ("", ()))[1]]
+    for given_ in (filled, dict(zip(names, filled.values(), strict=False))):
+        text = command(verb, given_)
+        if isinstance(text, Refusal):
+            assert text.remedy
+            continue
+        asked = parse(text)
+        assert isinstance(asked, Refusal) or asked.words[0] == verb, text
+
+
+@given(some.text(min_size=1, max_size=60))
+def test_a_question_and_a_path_arrive_as_they_are(words: str) -> None:
+    text = command("redescribe", {"image": words})
+    asked = text if isinstance(text, Refusal) else parse(text)
+    if isinstance(asked, Redescribe):
+        assert asked.image == words.strip()

@@ -1,0 +1,186 @@
+"""The pipe itself: lines that no client of an SDK would send, and what else could end up on it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.requirements import requirement
+
+# The command, in a process in which a library prints whenever an image is decoded or a door is opened.
+_NOISY = """
+import os, sys
+import sightline.look.doors as doors
+opened = doors.door
+def noisy(*args, **kwargs):
+    print("a library says hello")
+    os.write(1, b"and so does another\\n")
+    os.system("echo and a program")
+    return opened(*args, **kwargs)
+doors.door = noisy
+import sightline.look
+sightline.look.door = noisy
+class Loud:
+    def find_spec(self, name, *more):
+        if name == "mcp.server.stdio":
+            print("and one that is loaded")
+sys.meta_path.insert(0, Loud())
+from sightline.cli.main import main
+sys.exit(main(["mcp"]))
+"""
+# The command where the library is not installed.
+_WITHOUT = """
+import sys
+import importlib.util as util
+found = util.find_spec
+util.find_spec = lambda name, *more: None if name == "mcp" else found(name, *more)
+from sightline.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+
+
+class Pipe:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def send(self, line: Any) -> None:
+        assert self.process.stdin is not None
+        text = line if isinstance(line, bytes) else json.dumps(line).encode()
+        self.process.stdin.write(text + b"\n")
+        self.process.stdin.flush()
+
+    def heard(self) -> Any:
+        """The next line, which is JSON, whatever it is."""
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, method: str, number: Any = 1, **params: Any) -> Any:
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return self.heard()
+
+    def hello(self) -> None:
+        assert self.ask("initialize", **HELLO)["result"]["serverInfo"]["name"] == "sightline"
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def left(self) -> bytes:
+        """Hang up; gives what was still said."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        rest = self.process.stdout.read()
+        assert self.process.wait(30) == 0
+        return rest
+
+
+@contextmanager
+def pipe(folder: Path, *command: str) -> Iterator[Pipe]:
+    usual = {name: value for name, value in environment(**ALONE).items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(
+        command or (*COMMAND, "mcp"),
+        cwd=folder,
+        env=usual,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield Pipe(process)
+        finally:
+            process.kill()
+
+
+@requirement("mcp.bad_lines")
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path) -> None:
+    with pipe(folder) as raw:
+        for line, code in [
+            (b"{not json", -32700),
+            (b"\xff\xfe\x00", -32700),
+            (b"[" * 100_000, -32700),
+            (b'"words"', -32600),
+            (b"[]", -32600),
+            (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+            (b'{"id": 1}', -32600),
+        ]:
+            raw.send(line)
+            said = raw.heard()
+            assert (said["id"], said["error"]["code"]) == (None, code), line[:40]
+            assert "(" in said["error"]["message"], "it says what to do about it"
+        raw.send(b"")
+        raw.send(b"   ")
+        raw.hello()
+        assert raw.ask("no/such/method", 2)["error"]["code"] == -32601
+        assert raw.ask("tools/call", 3, name=7)["error"]["code"] == -32602
+        assert raw.ask("tools/call", 4, name="view_image", arguments=[])["error"]["code"] == -32602
+        raw.send({"jsonrpc": "2.0", "id": 99, "result": {}})  # to a question that nobody asked
+        raw.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "nobody's"}})
+        raw.send({"jsonrpc": "2.0", "method": "notifications/unheard-of"})
+        assert raw.ask("ping", "a name")["id"] == "a name"
+        assert raw.left() == b""
+
+
+@requirement("mcp.bad_lines")
+def test_huge_arguments_are_refused_in_a_line(folder: Path) -> None:
+    with pipe(folder) as raw:
+        raw.hello()
+        huge = {"prompt": "?", "file_base64": "A" * 100_000_000}
+        said = raw.ask("tools/call", 2, name="vision_analyze", arguments=huge)["result"]
+        assert said["isError"]
+        assert "FILE_TOO_LARGE" in said["content"][0]["text"]
+        assert len(json.dumps(said)) < 1000
+        assert raw.left() == b""
+
+
+@requirement("mcp.stdout")
+def test_nothing_but_the_protocol_is_on_stdout(folder: Path) -> None:
+    with pipe(folder, sys.executable, "-c", _NOISY) as raw:
+        raw.send(b"")
+        raw.hello()
+        seen = raw.ask("tools/call", 2, name="view_image", arguments={"path": "shot.png"})["result"]
+        assert [block["type"] for block in seen["content"]] == ["text", "image"]
+        assert raw.left() == b""
+        assert raw.process.stderr is not None
+        said = raw.process.stderr.read().decode()
+    for words in ("and one that is loaded", "a library says hello", "and so does another", "and a program"):
+        assert words in said
+
+
+@requirement("mcp.leaves")
+def test_it_ends_when_its_client_does_or_a_person_ends_it(folder: Path) -> None:
+    with pipe(folder) as raw:
+        assert raw.left() == b"", "nobody has said a word"
+    with pipe(folder) as raw:
+        raw.hello()
+        assert raw.process.stdout is not None
+        raw.process.stdout.close()  # the client is dead, and nobody reads any more
+        raw.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        assert raw.process.wait(30) is not None
+        assert b"Traceback" not in (raw.process.stderr.read() if raw.process.stderr else b"")
+
+
+@requirement("mcp.leaves")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "terminated"])
+def test_a_signal_ends_it_also_while_it_waits_for_a_line(folder: Path, how: signal.Signals) -> None:
+    with pipe(folder) as raw:
+        raw.hello()
+        raw.ask("tools/call", 2, name="view_image", arguments={"path": "shot.png"})
+        raw.process.send_signal(how)
+        assert raw.process.wait(30) != 0
+        assert raw.process.stderr is not None
+        assert b"Traceback" not in raw.process.stderr.read()
+
+
+@requirement("mcp.extra")
+def test_where_the_library_is_missing_the_remedy_is_told(folder: Path) -> None:
+    ended = sightline("mcp", folder=folder, command=(sys.executable, "-c", _WITHOUT))
+    assert_refused(ended, "the MCP library is not installed", "pip install 'sightline[mcp]'")
+    assert "claude mcp add" in sightline("mcp", "--help").out

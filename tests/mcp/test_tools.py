@@ -1,0 +1,138 @@
+"""The tools of the MCP server, by the official client in both eras of the protocol, over both transports."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.look.eyes import eyes, named, size_of
+from tests.mcp.serving import MODERN, WAYS, Way, client, images, texts
+from tests.requirements import requirement
+from tests.scripted.eye import describe_quadrants
+from tests.scripted.pictures import paint_quadrants, some_colours
+
+TOOLS = ["view_image", "analyze_image", "list_images", "vision_analyze", "video_analyze"]
+COLOURS = some_colours(seed=5)
+PICTURE = paint_quadrants(COLOURS)
+
+
+@requirement("mcp.stdio", "mcp.http", "mcp.text_first", "mcp.eras")
+async def test_a_picture_is_seen_asked_about_and_listed(way: Way, folder: Path) -> None:
+    with eyes() as provider:
+        async with client(way, folder, env=named(provider)) as one:
+            assert (one.protocol_version == MODERN) is (way[1] == "auto")
+            assert one.server_info is not None
+            assert one.server_info.name == "sightline"
+            tools = (await one.list_tools()).tools
+            assert [tool.name for tool in tools] == TOOLS
+            assert all(tool.output_schema is None for tool in tools), "hosts drop images beside structured output"
+
+            seen = await one.call_tool("view_image", {"path": "shot.png"})
+            assert [block.type for block in seen.content] == ["text", "image"]
+            assert (seen.is_error, seen.structured_content) == (False, None)
+            told = json.loads(texts(seen)[0])
+            assert (told["ok"], told["width"], told["height"]) == (True, 320, 240)
+            assert b64decode(images(seen)[0].data) == PICTURE
+
+            for image in ("shot.png", told["image"]):
+                asked = await one.call_tool("analyze_image", {"images": [image], "question": "What is it?"})
+                assert not asked.is_error
+                assert describe_quadrants(COLOURS) in texts(asked)[0]
+                assert asked.structured_content is None
+
+            path = str(folder / "shot.png")
+            model = {"model": "mine/eye-2", "prompt": "What is it?"}
+            answer = await one.call_tool("vision_analyze", {"file_path": path, **model})
+            assert describe_quadrants(COLOURS) in json.loads(texts(answer)[0])["text"]
+            film = await one.call_tool("video_analyze", {"file_path": path})
+            assert film.is_error
+            assert "UNSUPPORTED_FILE_TYPE" in texts(film)[0]
+
+            listed = json.loads(texts(await one.call_tool("list_images", {}))[0])["images"]
+            assert [(each["image"], each["path"]) for each in listed] == [(told["image"], path)]
+
+
+@requirement("mcp.resources")
+async def test_images_of_the_record_are_resources(way: Way, folder: Path) -> None:
+    async with client(way, folder) as one:
+        assert (await one.list_resources()).resources == []
+        told = json.loads(texts(await one.call_tool("view_image", {"path": "shot.png"}))[0])
+        (listed,) = (await one.list_resources(cache_mode="refresh")).resources
+        assert listed.uri == f"sightline://sha256/{told['image'].removeprefix('sha256:')}"
+        assert (listed.mime_type, listed.size) == ("image/png", len(PICTURE))
+        (held,) = (await one.read_resource(listed.uri)).contents
+        assert b64decode(held.model_dump()["blob"]) == PICTURE
+        (template,) = (await one.list_resource_templates()).resource_templates
+        assert template.uri_template == "sightline://sha256/{sha256}"
+        for address in (f"sightline://sha256/{'0' * 64}", "sightline://sha256/12", "file:///etc/passwd"):
+            with pytest.raises(Exception, match=r"holds no image|no address of an image"):
+                await one.read_resource(address)
+
+
+@requirement("mcp.bad_calls")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_a_bad_call_says_what_why_and_what_to_do(way: Way, folder: Path) -> None:
+    (folder / "page.png").write_text("<html></html>")
+    bad: list[tuple[str, dict[str, Any], str]] = [
+        ("nothing", {}, "there is no tool 'nothing' here (view_image, "),
+        ("read_file", {"path": "shot.png"}, "there is no tool 'read_file' here ("),
+        ("view_image", {}, "'path' is missing"),
+        ("view_image", {"path": 7}, "the path is not text (give the path of a file)"),
+        ("view_image", {"path": "shot.png", "zoom": 2}, "'zoom' is missing or not an argument"),
+        ("view_image", {"path": "x" * 2_000_000}, "the path is too long (give a shorter one"),
+        ("view_image", {"path": "gone.png"}, "there is no such file (check the path"),
+        ("view_image", {"path": "../shot.png"}, "a path with .. in it is not read"),
+        ("view_image", {"path": "/etc/hostname"}, "outside the folders that may be read (copy the file"),
+        ("view_image", {"path": "page.png"}, "its name claims an image, and it is"),
+        ("view_image", {"path": "https://example.com/a.png"}, "a web address is not read here"),
+        ("view_image", {"path": "shot.png", "crop": {"pixels": {"x": 9e9}}}, "crop"),
+        ("analyze_image", {"images": "shot.png", "question": "?"}, "no image is named (give a list"),
+        ("analyze_image", {"images": [{}], "question": "?"}, "the path is not text"),
+        ("analyze_image", {"images": ["shot.png"], "question": "q" * 5000}, "the question has 5,000 characters"),
+        ("analyze_image", {"images": ["shot.png"] * 30, "question": "?"}, "there are 30 images (give at most"),
+        ("vision_analyze", {"prompt": "?", "file_path": "shot.png"}, "INVALID_INPUT: file_path is not absolute"),
+        ("vision_analyze", {"prompt": "?", "file_base64": "%%%"}, "UNSUPPORTED_FILE_TYPE"),
+        ("vision_analyze", {"prompt": "?", "file_url": "http://127.0.0.1/a.png"}, "URL_BLOCKED"),
+        ("video_analyze", {"file_url": 3}, "INVALID_INPUT"),
+        ("list_images", {"all": True}, "'all' is missing or not an argument of list_images"),
+    ]
+    async with client(way, folder) as one:
+        for name, arguments, words in bad:
+            result = await one.call_tool(name, arguments)
+            assert result.is_error, (name, arguments)
+            assert words in texts(result)[0], texts(result)[0]
+            assert images(result) == []
+        assert not (await one.call_tool("view_image", {"path": "shot.png"})).is_error, "and it goes on"
+
+
+@requirement("tools.toolset.doors")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> None:
+    async with client(way, folder, env={"SIGHTLINE_TOOLSET": "view_image, list_images"}) as one:
+        assert [tool.name for tool in (await one.list_tools()).tools] == ["view_image", "list_images"]
+        no = await one.call_tool("analyze_image", {"images": ["shot.png"], "question": "?"})
+        assert no.is_error
+        assert "there is no tool 'analyze_image' here (view_image, list_images)" in texts(no)[0]
+    async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
+        assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
+
+
+@requirement("mcp.limits")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_an_image_is_as_large_as_every_provider_takes_it(way: Way, folder: Path) -> None:
+    wide = paint_quadrants(COLOURS, (2600, 1300))
+    (folder / "wide.png").write_bytes(wide)
+    async with client(way, folder, name="claude-code") as one:
+        seen = await one.call_tool("view_image", {"path": "wide.png"})
+        told = json.loads(texts(seen)[0])
+        shown = size_of(b64decode(images(seen)[0].data))
+        assert (told["width"], told["shown"]["width"]) == (2600, shown.width)
+        assert max(shown.width, shown.height) <= 2000
+        part = await one.call_tool("view_image", {"path": "wide.png", "crop": {"region": "top-left"}})
+        assert size_of(b64decode(images(part)[0].data)).width <= 2000
+        held = (await one.read_resource(f"sightline://sha256/{told['image'][7:]}")).contents[0]
+        assert size_of(b64decode(held.model_dump()["blob"])) == shown

@@ -1,0 +1,67 @@
+"""Where images were found: named by folder, the newest first, and gone with the images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sightline.model.geometry import Size
+from sightline.model.image import Kept
+from sightline.model.ports import Record
+from sightline.store import open_record
+from tests.requirements import requirement
+from tests.store.test_bounds import DAY, Clock
+from tests.store.writer import image_of
+
+CAT, DOG, COW = image_of("cat", 0), image_of("dog", 1), image_of("cow", 2)
+
+
+def paths(record: Record, scope: str | None, *folders: str) -> list[str]:
+    return [kept.path for kept in record.images(scope, folders, 9)]
+
+
+@requirement("record.places")
+def test_images_are_named_by_the_folder_in_which_they_were_found(record: Record) -> None:
+    for image, path in ((CAT, "/work/cat.png"), (DOG, "/work/deep/dog.png"), (COW, "/workshop/cow.png")):
+        record.keep_image("a", image)
+        record.place("a", image.sha256, path)
+    assert sorted(paths(record, "a", "/work")) == ["/work/cat.png", "/work/deep/dog.png"], "a workshop is another"
+    assert paths(record, "a", "/work/deep/") == ["/work/deep/dog.png"]
+    assert paths(record, "a", "/work%") == paths(record, "a") == paths(record, "b", "/work") == []
+    assert len(paths(record, None, "/work", "/workshop", "/")) == 3
+    first = record.images("a", ["/work/deep"], 9)
+    assert first == (Kept(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/work/deep/dog.png"),)
+    assert len(record.images(None, ["/"], 2)) == 2
+
+
+@requirement("record.places")
+def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path / "record", now=clock)
+    for image, path in ((CAT, "/a/1"), (DOG, "/a/2"), (CAT, "/a/3"), (CAT, "/b/4")):
+        record.keep_image("a", image)
+        record.place("a", image.sha256, path)
+        clock.days += 1 / DAY
+    assert paths(record, "a", "/a") == ["/a/3", "/a/2"]
+    assert paths(record, "a", "/b") == ["/b/4"]
+    record.keep_image("b", COW)
+    assert [kept.path for kept in record.images(None, None, 9)] == ["", "/a/2", "/b/4"], "wherever they came from"
+    for number in range(30):
+        record.place("a", DOG.sha256, f"/many/{number}")
+        clock.days += 1 / DAY
+    assert paths(record, "a", "/many") == ["/many/29"]
+    assert paths(record, "a", "/a") == ["/a/3"], "of many places the newest few are known"
+    record.close()
+
+
+@requirement("record.places")
+def test_places_go_with_their_images_and_stay_with_them(record: Record) -> None:
+    record.place("a", CAT.sha256, "/work/cat.png")
+    assert paths(record, None, "/work") == [], "nothing is named that is not there"
+    record.keep_image("a", CAT)
+    record.place("a", CAT.sha256, "/work/cat.png")
+    record.keep_image("a", CAT)
+    assert paths(record, "a", "/work") == ["/work/cat.png"]
+    record.forget(CAT.sha256)
+    record.keep_image("a", CAT)
+    assert paths(record, "a", "/work") == []
+    assert [kept.path for kept in record.images("a", None, 9)] == [""]

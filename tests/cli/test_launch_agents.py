@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.launch.started import merged, parsed
+from sightline.cli.launch.started import address_of, behind, merged, parsed
 from sightline.model.refusal import Refusal
 from tests.cli.test_launch import FOLDER, HERE, HOME, started
 from tests.requirements import requirement
@@ -46,19 +46,60 @@ def test_codex_with_a_chatgpt_login_goes_on_to_chatgpt() -> None:
 
 @requirement("run.codex")
 @pytest.mark.parametrize(
-    ("words", "config"),
+    ("words", "config", "before", "after"),
     [
-        ([], 'model_provider = "deep"'),
-        (["-c", "model_provider=deep"], ""),
-        (["--config=model_provider='deep'"], 'model_provider = "openai"'),
-        (["-p", "work"], 'model_provider = "openai"\n[profiles.work]\nmodel_provider = "deep"'),
+        ([], 'model_provider = "deep"', [], []),
+        (["exec", "-c", "model_provider=deep"], "", ["-c", "model_provider=deep"], ["exec"]),
+        (["--config=model_provider='deep'"], 'model_provider = "openai"', ["-c", "model_provider='deep'"], []),
+        (["exec", "-cmodel_provider=deep", "hi"], "", ["-c", "model_provider=deep"], ["exec", "hi"]),
+        (["-p", "work"], 'model_provider = "openai"\n[profiles.work]\nmodel_provider = "deep"', [], ["-p", "work"]),
+        (["-c", "model=m", "--", "-c"], 'model_provider = "deep"', [], ["-c", "model=m", "--", "-c"]),
     ],
 )
-def test_a_provider_of_the_users_own_keeps_everything_but_its_address(words: list[str], config: str) -> None:
+def test_a_provider_of_the_users_own_keeps_everything_but_its_address(
+    words: list[str], config: str, before: list[str], after: list[str]
+) -> None:
     theirs = f'{config}\n[model_providers.deep]\nbase_url = "https://deep.example.com/v1"\nenv_key = "DEEP_KEY"\n'
     found = launched("codex", *words, files={"/home/me/.codex/config.toml": theirs})
-    assert found.argv == ("codex", "-c", f'model_providers.deep.base_url="{HERE}/v1"', *words)
+    ours = ["-c", f'model_providers.deep.base_url="{HERE}/v1"']
+    assert found.argv == ("codex", *before, *ours, *after), "of two settings the later one counts"
     assert set(found.formerly.values()) == {"https://deep.example.com/v1"}
+
+
+CONFIG = "/home/me/.codex/config.toml"
+
+
+@requirement("run.codex", "run.takes_over")
+@pytest.mark.parametrize("config", ['openai_base_url = "https://corp.example.com/v1"', ""])
+def test_codex_keeps_an_address_of_the_built_in_provider(config: str) -> None:
+    words = [] if config else ["-c", 'openai_base_url="https://corp.example.com/v1"']
+    found = launched("codex", *words, files={**CHATGPT, CONFIG: config})
+    assert found.argv[-1] == table(f"{HERE}/v1")
+    assert set(found.formerly.values()) == {"https://corp.example.com/v1"}
+
+
+@requirement("run.codex", "run.takes_over")
+def test_a_profile_of_codex_has_a_file_of_its_own() -> None:
+    theirs = 'model_provider = "deep"\n[model_providers.deep]\nbase_url = "https://deep.example.com/llm"'
+    found = launched("codex", "--profile", "work", files={"/home/me/.codex/work.config.toml": theirs})
+    assert found.argv[:3] == ("codex", "-c", f'model_providers.deep.base_url="{HERE}"')
+    assert set(found.formerly.values()) == {"https://deep.example.com/llm"}
+
+
+@requirement("run.refused")
+@pytest.mark.parametrize(
+    ("words", "config"),
+    [
+        (["-c", "model_provider=ollama"], ""),
+        (["--oss"], ""),
+        ([], 'model_provider = "ollama"'),
+        ([], 'model_provider = "deep"\n[model_providers.deep]\nenv_key = "K"'),
+    ],
+)
+def test_a_provider_of_codex_that_cannot_be_pointed_is_refused(words: list[str], config: str) -> None:
+    refusal = started("codex", *words, files={CONFIG: config})
+    assert isinstance(refusal, Refusal)
+    assert "base_url" in refusal.remedy
 
 
 def of_qwen(found: Launch) -> dict[str, Any]:
@@ -91,6 +132,51 @@ def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None
         "qwen-1": ("openai_chat", "https://one.example.com/v1"),
         "qwen-2": ("openai_chat", "https://two.example.com/v1"),
     }
+
+
+@requirement("run.qwen", "run.takes_over")
+@pytest.mark.parametrize(
+    ("file", "text", "note"),
+    [
+        ("/home/me/.qwen/.env", 'export OPENAI_BASE_URL="https://q.example.com/v1" # mine', ""),
+        ("/home/me/.env", "A=1\nOPENAI_BASE_URL=https://q.example.com/v1", ""),
+        ("/srv/.qwen/.env", "OPENAI_BASE_URL='https://q.example.com/v1'", "/srv/.qwen/.env"),
+        ("/home/me/.qwen/settings.json", '{"env": {"OPENAI_BASE_URL": "https://q.example.com/v1"}}', ""),
+        ("/home/me/.qwen/settings.json", '{"security": {"auth": {"baseUrl": "https://q.example.com/v1"}}}', ""),
+    ],
+)
+def test_qwens_upstream_is_found_wherever_it_looks(file: str, text: str, note: str) -> None:
+    found = launched("qwen", files={file: text})
+    assert found.formerly == {"openai_chat": "https://q.example.com/v1"}
+    assert note in found.note
+    assert bool(note) == bool(found.note)
+    flag = launched("qwen", "--openai-base-url", "https://f.example.com", "-p", "hi", files={file: text})
+    assert (flag.argv, flag.formerly) == (("qwen", "-p", "hi"), {"openai_chat": "https://f.example.com"})
+    assert flag.env["OPENAI_BASE_URL"] == HERE, "an address without a version is asked without one"
+
+
+@requirement("run.qwen")
+@pytest.mark.parametrize(("rule", "taken"), [("TRUST_FOLDER", True), ("DO_NOT_TRUST", False), ("", False)])
+def test_a_project_that_qwen_does_not_trust_says_nothing(rule: str, taken: bool) -> None:
+    files: dict[str, object] = {
+        "/home/me/.qwen/settings.json": {"security": {"folderTrust": {"enabled": True}}},
+        "/home/me/.qwen/trustedFolders.json": {"/srv": rule} if rule else {},
+        "/srv/project/.env": "OPENAI_BASE_URL=https://project.example.com/v1",
+        "/srv/project/.qwen/settings.json": {"modelProviders": {"openai": [{"id": "a", "baseUrl": "https://p/v1"}]}},
+    }
+    found = launched("qwen", files=files)
+    assert bool(found.formerly) is bool(found.named) is taken
+
+
+@requirement("run.qwen")
+def test_an_address_of_qwen_may_speak_of_a_variable() -> None:
+    entries = [{"id": "a", "baseUrl": "${LAB}/v1"}, {"id": "b", "baseUrl": "$NOBODY/v1"}, {"id": "c"}]
+    files: dict[str, object] = {"/home/me/.qwen/settings.json": {"modelProviders": {"openai": entries}}}
+    found = launched("qwen", env={"LAB": "https://lab.example.com"}, files=files)
+    assert found.named == {"qwen-1": ("openai_chat", "https://lab.example.com/v1")}
+    known, unknown, bare = of_qwen(found)["modelProviders"]["openai"]
+    assert (known["baseUrl"], bare["baseUrl"]) == (f"{HERE}/u/qwen-1/v1", f"{HERE}/v1")
+    assert unknown == entries[1], "what nobody can know is left alone"
 
 
 @requirement("run.qwen")
@@ -132,6 +218,37 @@ def test_opencode_keeps_its_files_and_its_model_is_declared_as_seeing() -> None:
     assert found.named == {"opencode-1": ("openai_chat", "https://lab.example.com/v1")}
 
 
+@requirement("run.opencode", "run.takes_over")
+def test_opencodes_files_are_found_up_to_the_root_of_the_repository() -> None:
+    def lab(url: str) -> dict[str, object]:
+        return {"provider": {"lab": {"options": {"baseURL": url}}, "deepseek": {"options": {"baseURL": url}}}}
+
+    files: dict[str, object] = {
+        "/home/me/.config/opencode/opencode.json": lab("https://user.example.com/v1"),
+        "/srv/.git/HEAD": "ref: refs/heads/main",
+        "/srv/opencode.json": lab("{env:LAB}/{file:./version}"),
+        "/srv/version": "llm\n",
+        "/opencode.json": lab("https://beyond.example.com/v1"),
+    }
+    found = launched("opencode", env={"LAB": "https://lab.example.com"}, files=files)
+    assert {url for _, url in found.named.values()} == {"https://lab.example.com/llm"}
+    content = json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["provider"]
+    assert content["lab"]["options"]["baseURL"] == f"{HERE}/u/opencode-2", "no version where theirs has none"
+    unset = launched("opencode", files=files)
+    assert unset.named == {}
+    assert "deepseek" not in json.loads(unset.env["OPENCODE_CONFIG_CONTENT"])["provider"], "no preset in its place"
+
+
+@requirement("run.refused")
+def test_a_model_of_opencode_whose_provider_nobody_knows_is_refused() -> None:
+    refusal = started("opencode", "-m", "somebody/m")
+    assert isinstance(refusal, Refusal)
+    assert "--upstream" in refusal.remedy
+    sent = launch(["opencode", "-m", "somebody/m"], Place(HOME, HERE, FOLDER, lambda path: None, flagged=True))
+    assert isinstance(sent, Launch)
+    assert json.loads(sent.env["OPENCODE_CONFIG_CONTENT"])["provider"]["somebody"]["options"]["baseURL"] == f"{HERE}/v1"
+
+
 @requirement("run.opencode")
 def test_what_the_user_gives_opencode_by_the_same_variable_stays() -> None:
     found = launched("opencode", env={"OPENCODE_CONFIG_CONTENT": '{"theme": "dark"}'})
@@ -152,6 +269,81 @@ def test_gemini_keeps_a_login_that_is_saved_and_gets_one_for_the_run_where_none_
     without = launched("gemini", env={"GEMINI_API_KEY": "k"})
     assert without.env["GEMINI_CLI_HOME"] == FILES
     assert json.loads(without.files[".gemini/settings.json"]) == saved
+
+
+PROJECT = "GOOGLE_GEMINI_BASE_URL=https://project.example.com\n"
+
+
+@requirement("run.gemini")
+@pytest.mark.parametrize(("rule", "taken"), [("TRUST_FOLDER", True), ("DO_NOT_TRUST", False), ("", False)])
+def test_a_project_that_gemini_does_not_trust_says_nothing(rule: str, taken: bool) -> None:
+    files: dict[str, object] = {
+        "/home/me/.gemini/trustedFolders.json": {"/srv/project": rule} if rule else {},
+        "/home/me/.gemini/.env": "GOOGLE_GEMINI_BASE_URL=https://mine.example.com",
+        "/srv/project/.env": PROJECT,
+    }
+    found = launched("gemini", files=files)
+    assert found.formerly["gemini"] == f"https://{'project' if taken else 'mine'}.example.com"
+    assert ("/srv/project/.env of this project" in found.note) is taken
+
+
+@requirement("run.refused")
+@pytest.mark.parametrize("how", ["oauth-personal", "vertex-ai", "GOOGLE_GENAI_USE_GCA"])
+def test_a_login_of_gemini_that_cannot_be_pointed_is_refused(how: str) -> None:
+    env = {how: "true"} if how.isupper() else {}
+    saved = {} if env else {"security": {"auth": {"selectedType": how}}}
+    refusal = started("gemini", env=env, files={"/home/me/.gemini/settings.json": saved})
+    assert isinstance(refusal, Refusal)
+    assert how in refusal.what
+
+
+@requirement("run.refused")
+def test_another_provider_of_cline_is_not_exchanged() -> None:
+    own = {"lastUsedProvider": "anthropic", "providers": {"openai-compatible": {"settings": {"apiKey": "k"}}}}
+    refusal = started("cline", "do it", files={"/home/me/.cline/data/settings/providers.json": own})
+    assert isinstance(refusal, Refusal)
+    assert "anthropic" in refusal.what
+
+
+@requirement("run.refused")
+@pytest.mark.parametrize("in_file", [True, False])
+def test_claude_at_another_api_is_refused(in_file: bool) -> None:
+    said = {"CLAUDE_CODE_USE_BEDROCK": "1"}
+    files: dict[str, object] = {"/home/me/.claude/settings.json": {"env": said}}
+    refusal = started("claude", env={} if in_file else said, files=files if in_file else {})
+    assert isinstance(refusal, Refusal)
+    assert "Bedrock" in refusal.what
+
+
+OURS = "http://127.0.0.1:8790/u/deepseek/v1"
+
+
+@requirement("run.takes_over")
+@pytest.mark.parametrize("ours", [OURS, OURS.replace("8790", "9001")])
+def test_behind_our_own_address_is_the_upstream_that_it_names(ours: str) -> None:
+    """An agent that `setup` has pointed here for good works with `run` as before, whether or not somebody serves."""
+    claude = launched("claude", env={"ANTHROPIC_BASE_URL": ours.removesuffix("/v1")})
+    assert claude.formerly == {"anthropic": "deepseek"}
+    config = f'model_provider = "sightline"\n[model_providers.sightline]\nbase_url = "{ours}"'
+    assert set(launched("codex", files={CONFIG: config}).formerly.values()) == {"deepseek"}
+    assert launched("qwen", env={"OPENAI_BASE_URL": ours}).formerly == {"openai_chat": "deepseek"}
+    own = {"providers": {"deepseek": {"baseUrl": ours}}}
+    pi = launched("pi", files={"/home/me/.pi/agent/models.json": own})
+    assert pi.named == {"pi-deepseek": ("openai_chat", "deepseek")}
+
+
+@requirement("run.refused")
+def test_our_own_address_without_a_name_is_refused() -> None:
+    refusal = started("claude", env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:8790"})
+    assert isinstance(refusal, Refusal)
+    assert "--upstream" in refusal.remedy
+    assert isinstance(started("claude", env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:8791"}), Launch)
+
+
+@given(st.text())
+def test_any_address_is_read(url: str) -> None:
+    assert address_of(url) in ("", url)
+    assert behind(f"https://example.com/u/{url}") == f"https://example.com/u/{url}", "only on this machine it is ours"
 
 
 @requirement("run.copilot")
@@ -207,3 +399,31 @@ def test_files_of_an_agent_that_make_no_sense_are_passed_over(name: str) -> None
     for text in nonsense:
         found = launch([name], Place(HOME, HERE, FOLDER, lambda path, text=text: text))  # type: ignore[misc]
         assert isinstance(found, Launch)
+
+
+@given(
+    st.lists(st.one_of(st.text(), st.sampled_from(["-c", "--config", "--", "-c=model_provider=x", "a.b=[", "--oss"])))
+)
+def test_any_arguments_of_codex_are_read(words: list[str]) -> None:
+    found = started("codex", *words)
+    assert isinstance(found, Launch | Refusal)
+    if isinstance(found, Launch):
+        kept = [word for word in words if "model_provider" not in word and "openai_base_url" not in word]
+        assert [word for word in found.argv if word in kept][-1:] == kept[-1:]
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[A-Z_]{1,9}", fullmatch=True), st.from_regex(r"[a-z:/. #]{0,12}", fullmatch=True))
+)
+def test_variables_of_a_file_are_read_quoted_or_not(values: dict[str, str]) -> None:
+    quotes = ("'", '"')
+    text = "".join(
+        f"export {name} = {quotes[n % 2]}{said}{quotes[n % 2]} # x\n" for n, (name, said) in enumerate(values.items())
+    )
+    place = Place(HOME, HERE, FOLDER, lambda path: text)
+    assert place.dotenv(".env") == values
+
+
+@given(st.text())
+def test_any_text_of_a_file_of_variables_is_read(text: str) -> None:
+    assert isinstance(Place(HOME, HERE, FOLDER, lambda path: text).dotenv(".env"), dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from sightline.cli.agents import AGENTS, Agent
 from sightline.cli.writing import written
-from tests.cli.command import assert_refused, sightline
+from sightline.model.refusal import Refusal
+from tests.cli.command import Ended, assert_refused, sightline
 from tests.requirements import requirement
 
 HERE = "http://127.0.0.1:8790"
@@ -41,7 +43,7 @@ def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
     elif agent.file.endswith(".toml"):
         assert tomllib.loads(lines)["model_providers"]["sightline"]["base_url"] == f"{HERE}/u/openai/v1"
     else:
-        assert lines.startswith(("GOOGLE_GEMINI_BASE_URL=", "cline auth "))
+        assert lines.startswith("GOOGLE_GEMINI_BASE_URL=")
 
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda each: each.name)
@@ -93,7 +95,7 @@ WRITTEN: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
             "providers": {
                 "zai": {
                     "apiKey": "k",
-                    "baseUrl": f"{HERE}/u/zai/v1",
+                    "baseUrl": f"{HERE}/u/zai-coding/v1",
                     "modelOverrides": {"glm-5.3": {"input": ["text", "image"]}},
                 }
             }
@@ -104,7 +106,7 @@ WRITTEN: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
 
 @requirement("setup.write", "setup.sees")
 @pytest.mark.parametrize("agent", WRITTEN)
-def test_the_lines_are_merged_into_the_agents_file_and_the_first_one_is_kept(agent: str, tmp_path: Path) -> None:
+def test_the_lines_are_merged_into_the_agents_file_and_what_it_was_is_kept(agent: str, tmp_path: Path) -> None:
     name, words, before, after = WRITTEN[agent]
     file = tmp_path / name
     file.parent.mkdir(parents=True)
@@ -124,8 +126,9 @@ model_provider = "other"
 
 [model_providers.other]
 base_url = "https://theirs/v1"  # stays
+env_key = "THEIR_KEY"
 
-[model_providers.sightline]
+[model_providers.sightline] # of last week
 base_url = "https://old"
 
 [tui]
@@ -133,32 +136,243 @@ theme = "dark"
 """
 
 
-@requirement("setup.write")
-@pytest.mark.parametrize("before", ["", CODEX, 'model = "x"\n', "[tui]\n"])
+THEIRS = {"SIGHTLINE_UPSTREAMS": '{"theirs": {"baseUrl": "https://theirs/v1"}}'}
+
+
+@requirement("setup.write", "setup.keeps")
+@pytest.mark.parametrize("before", ["", CODEX, 'model = "x"\n', "[tui]\n", "\ufeff[tui]\n", 'x = """\n[a]\n"""\n[b]\n'])
 def test_a_table_of_codex_is_written_beside_the_users_own(before: str, tmp_path: Path) -> None:
     file = tmp_path / ".codex" / "config.toml"
     file.parent.mkdir()
     file.write_text(before)
     for _ in range(2):
-        ended = sightline("setup", "codex", "--write", "--port", "9", env={"HOME": str(tmp_path)})
+        ended = sightline("setup", "codex", "--write", "--port", "9", env={"HOME": str(tmp_path), **THEIRS})
         assert ended.code == 0, ended
         now = tomllib.loads(file.read_text())
         assert now["model_provider"] == "sightline"
-        assert now["model_providers"]["sightline"]["base_url"] == "http://127.0.0.1:9/u/openai/v1"
+        ours = now["model_providers"]["sightline"]
+        name = "theirs" if before == CODEX else "openai"
+        assert ours["base_url"] == f"http://127.0.0.1:9/u/{name}/v1"
+        if before == CODEX:
+            assert (ours["env_key"], ours.get("requires_openai_auth")) == ("THEIR_KEY", None)
+        else:
+            assert (ours.get("env_key"), ours["requires_openai_auth"]) == (None, True)
     if before == CODEX:
-        assert now["model_providers"]["other"] == {"base_url": "https://theirs/v1"}
+        assert now["model_providers"]["other"]["base_url"] == "https://theirs/v1"
         assert (now["tui"], now["model"]) == ({"theme": "dark"}, "gpt-6")
         assert "# mine" in file.read_text()
         assert "# stays" in file.read_text()
 
 
+def set_up(
+    home: Path,
+    agent: str,
+    *words: str,
+    held: Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    for name, text in (held or {}).items():
+        file = home / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text if isinstance(text, str) else json.dumps(text))
+    return sightline("setup", agent, *words, "--write", env={"HOME": str(home), **(env or {})})
+
+
+LOGIN = {".gemini/settings.json": {"security": {"auth": {"selectedType": "gemini-api-key"}}}}
+
+
 @requirement("setup.write")
 def test_a_variable_of_gemini_is_written_beside_the_users_own(tmp_path: Path) -> None:
-    file = tmp_path / ".gemini" / ".env"
-    file.parent.mkdir()
-    file.write_text("GEMINI_API_KEY=k\nGOOGLE_GEMINI_BASE_URL=https://old\n")
-    assert sightline("setup", "gemini", "--write", env={"HOME": str(tmp_path)}).code == 0
-    assert file.read_text() == f"GEMINI_API_KEY=k\nGOOGLE_GEMINI_BASE_URL={HERE}/u/gemini\n"
+    old = "https://generativelanguage.googleapis.com/"
+    held = {**LOGIN, ".gemini/.env": f"GEMINI_API_KEY=k\nGOOGLE_GEMINI_BASE_URL={old}\n"}
+    assert set_up(tmp_path, "gemini", held=held).code == 0
+    now = (tmp_path / ".gemini" / ".env").read_text()
+    assert now == f"GEMINI_API_KEY=k\nGOOGLE_GEMINI_BASE_URL={HERE}/u/gemini\n"
+
+
+def tables(home: Path) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((home / ".codex" / "config.toml").read_text())["model_providers"]["sightline"]
+    return found
+
+
+@requirement("setup.keeps")
+@pytest.mark.parametrize(
+    ("upstream", "base", "login", "key"),
+    [
+        ("deepseek", "/u/deepseek/v1", None, "DEEPSEEK_API_KEY"),
+        ("openai", "/u/openai/v1", True, None),
+        ("chatgpt", "/u/chatgpt", True, None),
+        ("ollama", "/u/ollama/v1", None, None),
+    ],
+)
+def test_codex_sends_its_login_to_openai_alone(
+    upstream: str, base: str, login: bool | None, key: str | None, tmp_path: Path
+) -> None:
+    assert set_up(tmp_path, "codex", "--upstream", upstream).code == 0
+    made = tables(tmp_path)
+    assert (made["base_url"], made.get("requires_openai_auth"), made.get("env_key")) == (HERE + base, login, key)
+    inline = sightline("setup", "codex", "--upstream", upstream, "--json", env={"HOME": str(tmp_path)}).json["once"]
+    assert tomllib.loads(inline.partition("'")[2].rstrip("'"))["model_providers"]["sightline"] == made
+
+
+@requirement("setup.keeps")
+def test_codex_with_a_chatgpt_login_is_pointed_at_chatgpt(tmp_path: Path) -> None:
+    held = {".codex/auth.json": {"OPENAI_API_KEY": None, "tokens": {"access_token": "jwt"}}}
+    assert set_up(tmp_path, "codex", held=held).code == 0
+    assert tables(tmp_path)["base_url"] == f"{HERE}/u/chatgpt"
+
+
+@requirement("setup.keeps")
+def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
+    env = {"ANTHROPIC_BASE_URL": "https://api.deepseek.com/anthropic", "ANTHROPIC_AUTH_TOKEN": "sk-deep"}
+    ended = set_up(tmp_path, "claude", held={".claude/settings.json": {"env": env}})
+    assert "deepseek" in ended.out
+    now = json.loads((tmp_path / ".claude" / "settings.json").read_text())
+    assert now["env"] == {**env, "ANTHROPIC_BASE_URL": f"{HERE}/u/deepseek"}
+    assert_refused(set_up(tmp_path, "claude", "--upstream", "anthropic"), "ANTHROPIC_AUTH_TOKEN", "the one of deepseek")
+
+
+@requirement("setup.keeps")
+@pytest.mark.parametrize(
+    ("agent", "words", "held", "why"),
+    [
+        ("claude", [], {".claude/settings.json": {"env": {"ANTHROPIC_BASE_URL": "https://gw"}}}, "https://gw"),
+        ("codex", [], {".codex/config.toml": 'openai_base_url = "https://gw/v1"'}, "https://gw/v1"),
+        (
+            "codex",
+            [],
+            {".codex/config.toml": 'profile = "w"\n[profiles.w]\nmodel_provider = "openai"\n'},
+            "profile w",
+        ),
+        (
+            "codex",
+            [],
+            {
+                ".codex/config.toml": 'model_provider = "d"\n[model_providers.d]\nbase_url = "https://api.deepseek.com"\n'
+                'http_headers = {x = "1"}\n'
+            },
+            "http_headers",
+        ),
+        (
+            "qwen",
+            ["--model", "q"],
+            {".qwen/settings.json": {"modelProviders": {"openai": [{"id": "q", "baseUrl": "https://gw/v1"}]}}},
+            "https://gw/v1",
+        ),
+        ("qwen", ["--model", "q"], {".qwen/.env": "OPENAI_BASE_URL=https://gw/v1"}, "https://gw/v1"),
+        (
+            "pi",
+            ["--model", "m", "--upstream", "zai-coding"],
+            {".pi/agent/models.json": {"providers": {"zai": {"baseUrl": "https://gw/v1"}}}},
+            "the key of its provider zai",
+        ),
+        ("pi", ["--model", "m", "--upstream", "zai"], {}, "no provider that asks zai"),
+        (
+            "opencode",
+            ["--model", "m", "--upstream", "deepseek"],
+            {".config/opencode/opencode.json": {"provider": {"deepseek": {"options": {"baseURL": "https://gw/v1"}}}}},
+            "the key of its provider deepseek",
+        ),
+        ("gemini", [], {}, "exit 41"),
+        ("gemini", [], {".gemini/settings.json": {"security": {"auth": {"selectedType": "oauth-personal"}}}}, "oauth"),
+        ("gemini", ["--upstream", "openrouter"], LOGIN, "the key of Gemini CLI"),
+        ("codex", ["--upstream", "theirs"], {}, "in the place of KEY"),
+    ],
+)
+def test_no_key_is_pointed_at_another_provider(
+    agent: str, words: list[str], held: Mapping[str, object], why: str, tmp_path: Path
+) -> None:
+    upstreams = THEIRS if "theirs" in words else {}
+    before = held and {name: text if isinstance(text, str) else json.dumps(text) for name, text in held.items()}
+    assert_refused(set_up(tmp_path, agent, *words, held=before, env=upstreams), why)
+    assert {name: (tmp_path / name).read_text() for name in held} == before
+    shown = sightline("setup", agent, env={"HOME": str(tmp_path)})
+    assert (shown.code, HERE in shown.out) == (0, True), "what cannot be written is still shown"
+
+
+POINTED = {
+    ("pi", "anthropic"): ("anthropic", "/u/anthropic"),
+    ("pi", "moonshot"): ("moonshotai", "/u/moonshot/v1"),
+    ("pi", "gemini"): ("google", "/u/gemini/v1beta"),
+    ("pi", "zai-coding"): ("zai", "/u/zai-coding/v1"),
+    ("opencode", "anthropic"): ("anthropic", "/u/anthropic/v1"),
+    ("opencode", "moonshot"): ("moonshotai", "/u/moonshot/v1"),
+    ("opencode", "gemini"): ("google", "/u/gemini/v1beta"),
+    ("opencode", "zai-coding"): ("zai-coding-plan", "/u/zai-coding/v1"),
+}
+
+
+@requirement("setup.write", "setup.keeps")
+@pytest.mark.parametrize("case", POINTED, ids=" ".join)
+def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], tmp_path: Path) -> None:
+    (agent, upstream), (provider, base) = case, POINTED[case]
+    assert set_up(tmp_path, agent, "--upstream", upstream, "--model", 'a "model"').code == 0
+    if agent == "pi":
+        made = json.loads((tmp_path / ".pi" / "agent" / "models.json").read_text())["providers"]
+        assert made[provider]["baseUrl"] == HERE + base
+        assert list(made[provider]["modelOverrides"]) == ['a "model"']
+    else:
+        made = json.loads((tmp_path / ".config" / "opencode" / "opencode.json").read_text())["provider"]
+        assert made[provider]["options"]["baseURL"] == HERE + base
+    assert list(made) == [provider]
+
+
+@requirement("setup.keeps")
+def test_qwen_keeps_the_variable_that_holds_the_key(tmp_path: Path) -> None:
+    entry = {"id": "q", "baseUrl": "https://api.deepseek.com/v1", "envKey": "MY_KEY"}
+    odd = [{"id": ["q"]}, {"id": 5}, "x"]
+    held = {".qwen/settings.json": {"modelProviders": {"openai": [entry, *odd]}}}
+    assert set_up(tmp_path, "qwen", "--model", "q", held=held).code == 0
+    made, *rest = json.loads((tmp_path / ".qwen/settings.json").read_text())["modelProviders"]["openai"]
+    assert (made["baseUrl"], made["envKey"], rest) == (f"{HERE}/u/deepseek/v1", "MY_KEY", odd)
+
+
+@requirement("setup.write")
+@pytest.mark.parametrize(
+    ("agent", "variable", "file", "words"),
+    [
+        ("claude", "CLAUDE_CONFIG_DIR", "settings.json", []),
+        ("codex", "CODEX_HOME", "config.toml", []),
+        ("qwen", "QWEN_HOME", "settings.json", ["--model", "m"]),
+        ("pi", "PI_CODING_AGENT_DIR", "models.json", ["--model", "m"]),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json", ["--model", "m"]),
+    ],
+)
+def test_an_agents_folder_can_be_elsewhere(
+    agent: str, variable: str, file: str, words: list[str], tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    ended = set_up(tmp_path, agent, *words, env={variable: str(elsewhere)})
+    assert str(elsewhere / file) in ended.out
+    assert HERE in (elsewhere / file).read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["elsewhere"]
+
+
+@requirement("setup.write")
+def test_what_a_file_was_is_kept_each_time(tmp_path: Path) -> None:
+    file = tmp_path / ".claude" / "settings.json"
+    assert set_up(tmp_path, "claude", held={".claude/settings.json": '{"model": "one"}'}).code == 0
+    changed = json.dumps({"model": "two", "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/zai"}})
+    ended = set_up(tmp_path, "claude", "--port", "9", held={".claude/settings.json": changed})
+    assert f"{file}.bak1" in ended.out
+    assert file.with_name("settings.json.bak").read_text() == '{"model": "one"}'
+    assert file.with_name("settings.json.bak1").read_text() == changed
+    again = set_up(tmp_path, "claude", "--port", "9")
+    assert (again.code, ".bak" in again.out) == (0, False), "nothing had to be changed"
+
+
+@requirement("setup.write")
+def test_a_file_that_wins_over_the_one_we_write_is_left_to_the_user(tmp_path: Path) -> None:
+    held = {".config/opencode/opencode.jsonc": "{} // mine"}
+    ended = set_up(tmp_path, "opencode", "--model", "m", held=held)
+    assert_refused(ended, "opencode.jsonc", '{"provider": {"deepseek": {"options": {"baseURL":')
+    assert not (tmp_path / ".config/opencode/opencode.json").exists()
+
+
+def test_the_lines_speak_of_the_provider_and_the_model_that_are_named() -> None:
+    once = sightline("setup", "copilot", "--upstream", "deepseek", "--model", "m1", "--json").json["once"]
+    assert f"{HERE}/u/deepseek/v1 " in once
+    assert "COPILOT_MODEL=m1 " in once
 
 
 @requirement("setup.write")
@@ -167,15 +381,16 @@ def test_a_variable_of_gemini_is_written_beside_the_users_own(tmp_path: Path) ->
     [
         (["pi"], "{}", "--model"),
         (["copilot"], "", "variables"),
-        (["cline", "--model", "m"], "", "command"),
-        (["claude"], "{ // mine\n}", "comments"),
+        (["cline", "--model", "m"], "", "Cline CLI reads no file"),
+        (["claude"], "{ // mine\n}", '{"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:8790/u/anthropic"}}'),
+        (["claude"], '{"a": 1,}', "last commas"),
         (["claude"], "{", "not JSON"),
         (["claude"], "[]", "not a JSON object"),
         (["claude"], b"\xff\xfe", "cannot be read"),
         (["claude", "--upstream", "nobody"], "", "no upstream named 'nobody'"),
         (["codex"], "model_provider = ", "not TOML"),
-        (["codex"], 'model_providers.sightline.name = "x"\n', "not TOML"),
-        (["codex"], '[model_providers]\nsightline = {name = "x"}\n', "not TOML"),
+        (["codex"], 'model_providers.sightline.name = "x"\n', "laid out in an unusual way"),
+        (["codex"], '[model_providers]\nsightline = {name = "x"}\n', "laid out in an unusual way"),
     ],
 )
 def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | bytes, why: str, tmp_path: Path) -> None:
@@ -194,3 +409,26 @@ def test_what_is_written_holds_all_that_was_there(tree: object) -> None:
     made = written("settings.json", json.dumps(before), AGENTS["claude"].at(HERE).lines)
     assert isinstance(made, str)
     assert json.loads(made) == {**before, "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/anthropic"}}
+
+
+NAMES = st.sampled_from(["model_provider", "model_providers", "sightline", "other", "tui", '"a.b"'])
+LINE = st.one_of(
+    st.builds("{} = {}".format, NAMES, st.sampled_from(['"x"', "1", "[1]", '{name = "y"}', '"""', "[", "]"])),
+    st.builds("[{}]".format, st.one_of(NAMES, st.builds("{}.{}".format, NAMES, NAMES))),
+    st.text(max_size=9),
+)
+
+
+@given(st.lists(LINE, max_size=6).map("\n".join))
+def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
+    lines = AGENTS["codex"].at(HERE).lines
+    made = written("config.toml", text, lines)
+    if isinstance(made, Refusal):
+        return
+    before, after, ours = tomllib.loads(text), tomllib.loads(made), tomllib.loads(lines)
+    assert after["model_provider"] == ours["model_provider"]
+    assert after["model_providers"].pop("sightline") == ours["model_providers"]["sightline"]
+    before.get("model_providers", {}).pop("sightline", None)
+    expected = {"model_providers": {}, **before, "model_provider": "sightline"}
+    assert after == expected
+    assert written("config.toml", made, lines) == made, "a second time changes nothing"

@@ -70,6 +70,7 @@ class Request:
     pictures: int
     status: int
     body: str = field(default="", repr=False, compare=False)
+    key: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ def play(turn: Turn) -> Outcome:
             body = gemini.addressed(exchange, body) if face is gemini else body
             asked = face.read(body)
             pictures = len(asked.pictures) if isinstance(asked, Asked) else 0
-            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode()))
+            keys = [*exchange.header("x-api-key"), *exchange.header("authorization")]
+            key = ", ".join(each.removeprefix("Bearer ") for each in keys)
+            requests.append(Request(str(body.get("model")), pictures, reply.status, exchange.body.decode(), key))
 
     script: Script = [[Call(name, arguments) for name, arguments in step] for step in turn.script]
     with PROVIDERS[turn.provider](script=script) as provider:

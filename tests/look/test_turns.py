@@ -78,6 +78,10 @@ def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
     now = 60.5
     assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False], "those that were refused are none"
     assert not turns.takes("named", 1), "a turn that has a name lasts"
+    now = 3599.0
+    assert not turns.takes("named", 1)
+    now = 3601.0
+    assert turns.takes("named", 1), "and not for ever"
 
 
 @requirement("tell.context.tool")

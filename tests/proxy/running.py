@@ -57,6 +57,7 @@ def sightline(
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
+        await app.close()
         await whole.close()
 
     def guarded() -> None:

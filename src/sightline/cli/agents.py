@@ -1,13 +1,26 @@
 """How each agent is pointed here, and how it is told that its model sees.
 
-`$P` stands for the proxy's address, `$N` for a provider by our name for it, `$M` for a model, `$K` for the variable
-that holds the provider's key.
+`$P` stands for the proxy's address, `$B` for the one that an agent is given, `$N` for a provider as the agent calls
+it, `$M` for a model, `$K` for the variable that holds the provider's key, `$A` for how Codex logs in.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Whom an agent asks through us."""
+
+    upstream: str  # by our name
+    provider: str = ""  # by the agent's; empty: the same
+    version: str = ""  # what follows our address
+    key: str = ""  # the variable that holds the key; empty: none is needed
+    login: bool = False  # the agent's own login is the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,27 +30,50 @@ class Agent:
     point: str = ""  # how it is pointed here, in one short line; empty: `once` is one
     once: str = ""  # one run, nothing of the user's changed
     file: str = ""  # where it is pointed for good …
-    lines: str = ""  # … and what goes in there
+    moved: tuple[str, str] = ("", "")  # … the variable that says otherwise, and the file below what that names …
+    lines: str = ""  # … and what goes in there; without a file, the command that does it
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
     mcp: str = ""  # how it gets the tools over MCP; empty: it takes none
-    provider: str = ""  # the one that the lines speak of where nobody names another
+    usual: Aim = Aim("NAME", version="/v1", key="KEY")  # whom the lines speak of where nobody names another
     model: str = ""  # likewise; empty: they speak of none
 
-    def at(self, address: str, provider: str = "", model: str = "", key: str = "KEY") -> Agent:
+    def at(self, address: str, aim: Aim | None = None, model: str = "") -> Agent:
         """The same with the address of a running proxy, for a provider and a model."""
-        known = {"$P": address, "$N": provider or self.provider, "$M": model or self.model, "$K": key}
+        aim = aim or self.usual
+        known = {
+            "$P": address,
+            "$B": f"{address}/u/{aim.upstream}{aim.version}",
+            "$N": aim.provider or aim.upstream,
+            "$M": json.dumps(model or self.model)[1:-1],  # as it stands between quotes
+            "$K": aim.key,
+            ",$A": "".join(f",{each.replace(' ', '')}" for each in _login(aim)),
+            "\n$A": "".join(f"\n{each}" for each in _login(aim)),
+        }
 
         def said(text: str) -> str:
             for mark, value in known.items():
                 text = text.replace(mark, value)
             return text
 
-        return replace(self, **{name: said(getattr(self, name)) for name in ("point", "once", "lines", "note")})
+        return replace(self, point=said(self.point), once=said(self.once), lines=said(self.lines), note=said(self.note))
+
+    def file_in(self, env: Mapping[str, str]) -> Path | None:
+        """Where its file is for a user of this environment."""
+        variable, below = self.moved
+        if not self.file:
+            return None
+        return Path(env[variable], below) if env.get(variable) else Path(self.file).expanduser()
 
     @property
     def brief(self) -> str:
         return self.point or self.once
+
+
+def _login(aim: Aim) -> list[str]:
+    if aim.login:
+        return ["requires_openai_auth = true"]
+    return [f'env_key = "{aim.key}"'] if aim.key else []
 
 
 def omits(name: str, model: str) -> str:
@@ -57,11 +93,12 @@ AGENTS: Mapping[str, Agent] = {
             "Claude Code",
             mcp="claude mcp add --scope user sightline -- sightline mcp",
             point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
-            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$P/u/$N"}}'""",
+            once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
             file="~/.claude/settings.json",
-            lines='{"env": {"ANTHROPIC_BASE_URL": "$P/u/$N"}}',
-            provider="anthropic",
-            note="--upstream names another provider: deepseek, zai, moonshot, …"
+            moved=("CLAUDE_CONFIG_DIR", "settings.json"),
+            lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
+            usual=Aim("anthropic"),
+            note="--upstream names another provider, whose key then stands in ANTHROPIC_AUTH_TOKEN."
             " `sightline run -- claude` does all of it by itself and keeps the provider you already use."
             " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
         ),
@@ -71,15 +108,16 @@ AGENTS: Mapping[str, Agent] = {
             mcp="codex mcp add sightline -- sightline mcp",
             point="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
-            '{name="Sightline",base_url="$P/u/$N/v1",wire_api="responses",requires_openai_auth=true}\'',
+            '{name="Sightline",base_url="$B",wire_api="responses",$A}\'',
             file="~/.codex/config.toml",
+            moved=("CODEX_HOME", "config.toml"),
             lines='model_provider = "sightline"  # above the first table\n'
             "[model_providers.sightline]\n"
             'name = "Sightline"\n'
-            'base_url = "$P/u/$N/v1"\n'
-            'wire_api = "responses"\n'
-            "requires_openai_auth = true",
-            provider="openai",
+            'base_url = "$B"\n'
+            'wire_api = "responses"'
+            "\n$A",
+            usual=Aim("openai", version="/v1", login=True),
             note="OPENAI_BASE_URL is ignored by it. With a ChatGPT login base_url is $P/u/chatgpt, without /v1."
             " A model that Codex knows as blind needs input_modalities in a model_catalog_json.",
         ),
@@ -87,15 +125,16 @@ AGENTS: Mapping[str, Agent] = {
             "qwen",
             "Qwen Code",
             mcp="qwen mcp add -s user sightline sightline mcp",
-            once="OPENAI_BASE_URL=$P/u/$N/v1 qwen --auth-type openai",
+            once="OPENAI_BASE_URL=$B qwen --auth-type openai",
             file="~/.qwen/settings.json",
-            lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$P/u/$N/v1", "envKey": "$K",\n'
+            moved=("QWEN_HOME", "settings.json"),
+            lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$B", "envKey": "$K",\n'
             '  "generationConfig": {"modalities": {"image": true}}}]}}',
             sees="modalities.image in the entry of the model, or"
             ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
             note="A model that stands in modelProviders ignores the variable and the flag: change its baseUrl"
             " there. $P/u/NAME/v1 reaches the provider NAME.",
-            provider="dashscope",
+            usual=Aim("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),
             model="MODEL",
         ),
         Agent(
@@ -103,9 +142,9 @@ AGENTS: Mapping[str, Agent] = {
             "pi",
             point='"baseUrl": "$P/u/NAME/v1" of the provider in ~/.pi/agent/models.json',
             file="~/.pi/agent/models.json",
-            lines='{"providers": {"$N": {"baseUrl": "$P/u/$N/v1",\n'
-            '  "modelOverrides": {"$M": {"input": ["text", "image"]}}}}}',
-            provider="zai",
+            moved=("PI_CODING_AGENT_DIR", "models.json"),
+            lines='{"providers": {"$N": {"baseUrl": "$B",\n  "modelOverrides": {"$M": {"input": ["text", "image"]}}}}}',
+            usual=Aim("zai-coding", "zai", "/v1"),
             model="glm-5.3",
             sees='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
             note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
@@ -116,14 +155,15 @@ AGENTS: Mapping[str, Agent] = {
             mcp="opencode mcp add sightline -- sightline mcp",
             point='"baseURL": "$P/u/NAME/v1" of the provider in opencode.json',
             once="OPENCODE_CONFIG_CONTENT='"
-            '{"provider":{"$N":{"options":{"baseURL":"$P/u/$N/v1"},"models":{"$M":'
+            '{"provider":{"$N":{"options":{"baseURL":"$B"},"models":{"$M":'
             '{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}}}}\' opencode',
             file="~/.config/opencode/opencode.json",
-            lines='{"provider": {"$N": {"options": {"baseURL": "$P/u/$N/v1"},\n'
+            moved=("XDG_CONFIG_HOME", "opencode/opencode.json"),
+            lines='{"provider": {"$N": {"options": {"baseURL": "$B"},\n'
             '  "models": {"$M": {"attachment": true,\n'
             '    "modalities": {"input": ["text", "image"], "output": ["text"]}}}}}}',
             sees='"attachment" and "modalities" of each model',
-            provider="deepseek",
+            usual=Aim("deepseek", version="/v1"),
             model="deepseek-v4-pro",
             note="Its provider `anthropic` takes $P/u/anthropic/v1, with /v1 as well.",
         ),
@@ -132,21 +172,22 @@ AGENTS: Mapping[str, Agent] = {
             "Gemini CLI",
             mcp="gemini mcp add -s user sightline sightline mcp",
             point="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
-            once="GOOGLE_GEMINI_BASE_URL=$P/u/gemini gemini",
+            once="GOOGLE_GEMINI_BASE_URL=$B gemini",
             file="~/.gemini/.env",
-            lines="GOOGLE_GEMINI_BASE_URL=$P/u/$N",
-            provider="gemini",
-            note="Needs a saved security.auth.selectedType; without one it stops with exit 41.",
+            moved=("GEMINI_CLI_HOME", ".gemini/.env"),
+            lines="GOOGLE_GEMINI_BASE_URL=$B",
+            usual=Aim("gemini"),
+            note="Needs a saved security.auth.selectedType; without one it stops with exit 41."
+            " It reads the file only in folders that it trusts.",
         ),
         Agent(
             "cline",
             "Cline CLI",
             mcp="cline mcp add --yes sightline -- sightline mcp",
-            point="cline auth -p openai -k KEY -m $M -b $P/u/$N/v1",
-            once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $P/u/$N/v1; cline --data-dir DIR PROMPT",
-            file="~/.cline/data/settings/providers.json, written by",
-            lines="cline auth -p openai -k KEY -m $M -b $P/u/$N/v1",
-            provider="openai",
+            point="cline auth -p openai -k KEY -m $M -b $B",
+            once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $B; cline --data-dir DIR PROMPT",
+            lines="cline auth -p openai -k KEY -m $M -b $B",
+            usual=Aim("openai", version="/v1"),
             model="MODEL",
             note="OPENAI_BASE_URL is ignored by it, and only OpenAI-compatible providers can be pointed.",
         ),
@@ -155,8 +196,9 @@ AGENTS: Mapping[str, Agent] = {
             "Copilot CLI",
             mcp="copilot mcp add sightline -- sightline mcp",
             point="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot, with a key of your own",
-            once="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 COPILOT_PROVIDER_TYPE=openai"
-            " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=MODEL copilot",
+            once="COPILOT_PROVIDER_BASE_URL=$B COPILOT_PROVIDER_TYPE=openai"
+            " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=$M copilot",
+            model="MODEL",
             note="With a key of your own only; with the GitHub login nothing can be pointed. Pictures that its"
             " own view tool opens never leave it; attached ones do.",
         ),

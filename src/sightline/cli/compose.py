@@ -125,7 +125,8 @@ def _called(
 ) -> Result:
     """A model's call, on behalf of its client: what that may see, and no file beyond `reach`."""
     known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    outcome = call(_door(whole, reach, visitor.scope, Behalf(visitor, known), turn, turns), name, arguments)
+    own = f"{visitor.scope} {turn}"  # the same words of another client are another turn
+    outcome = call(_door(whole, reach, visitor.scope, Behalf(visitor, known), own, turns), name, arguments)
     blocks = [each for each in outcome.content() if isinstance(each, dict)]
     text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
     images = tuple((str(each["mimeType"]), str(each["data"])) for each in blocks if "data" in each)

@@ -102,7 +102,10 @@ async def _listen(
             metrics=manner.metrics,
             mcp=mcp,
         )
-        await listen(proxy, listening, ready, signals)
+        try:
+            await listen(proxy, listening, ready, signals)
+        finally:
+            await proxy.close()
     finally:
         await mcp.close()
         await whole.close()

@@ -16,7 +16,7 @@ from types import FrameType
 
 from sightline.cli.address import bind, url_on
 from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.verb import refused, say, warn
+from sightline.cli.verb import refused, say, text_of, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     if isinstance(listening, Refusal):
         return refused(listening)
     with listening:
-        place = Place(settings.environment, url_on(listening), Path.cwd(), _text_of, flagged=bool(args.upstream))
+        place = Place(settings.environment, url_on(listening), Path.cwd(), text_of, flagged=bool(args.upstream))
         started = launch([found, *command[1:]], place)
         code = started if isinstance(started, Refusal) else _through(started, listening, settings, args)
     return refused(code) if isinstance(code, Refusal) else code
@@ -122,10 +122,3 @@ def _agent(started: Launch) -> int | Refusal:
         for each, handler in former.items():
             signal.signal(each, handler)
     return code if code >= 0 else 128 - code
-
-
-def _text_of(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, ValueError):
-        return None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.address import DEFAULT_PORT, port, url_of
-from sightline.cli.agents import AGENTS, Agent
-from sightline.cli.verb import add_json, answer, refused
-from sightline.cli.writing import written
+from sightline.cli.agents import AGENTS, Agent, Aim
+from sightline.cli.verb import add_json, answer, refused, text_of
+from sightline.cli.writing import in_one_line, written
 from sightline.disk import write_whole
 from sightline.model.refusal import Refusal
-from sightline.settings import load
+from sightline.model.upstream import Upstream
+from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
     from sightline.model.scene import Json
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline setup claude
   sightline setup claude --upstream deepseek --write
   sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write"""
-
-NOT_A_FILE = Refusal("unsupported_type", "this agent reads no file for it", "set the variables that are shown")
+_UNKNOWN = "KEY"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -31,87 +32,121 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="NAME", default="", help="the provider that its requests go on to")
     parser.add_argument("--model", metavar="MODEL", default="", help="the model that is declared as seeing")
     parser.add_argument("--port", type=port, default=DEFAULT_PORT, metavar="P", help="where `sightline serve` listens")
-    parser.add_argument("--write", action="store_true", help="merge them into the agent's file, kept as .bak")
+    parser.add_argument("--write", action="store_true", help="merge them into the agent's file; a copy is kept")
     add_json(parser)
 
 
 def run(args: Namespace) -> int:
     address = url_of("127.0.0.1", args.port)
     known = AGENTS[args.agent]
-    if args.upstream and not _is_known(args.upstream):
-        return refused(
-            Refusal("not_found", f"there is no upstream named {args.upstream!r}", "sightline doctor lists them"),
-            as_json=args.json,
-        )
-    agent = known.at(address, args.upstream, args.model, _key(args.upstream or known.provider))
-    if not args.write:
-        return answer({**asdict(agent), "address": address}, _lines(agent, address), as_json=args.json)
-    if known.model and not args.model:
-        return refused(
-            Refusal("invalid_input", "it has to be said which model is declared as seeing", "add --model MODEL"),
-            as_json=args.json,
-        )
-    kept = _write(agent)
+    settings = load()
+    aim = _aim(known, args, address, settings)
+    if isinstance(aim, Refusal) and (args.write or args.upstream):
+        return refused(aim, as_json=args.json)
+    agent = known.at(address, None if isinstance(aim, Refusal) else aim, args.model)
+    file = known.file_in(settings.environment)
+    if isinstance(aim, Refusal):
+        agent = replace(agent, note=f"{aim}. {agent.note}")
+    if not args.write or isinstance(aim, Refusal):
+        found: dict[str, Json] = {**asdict(agent), "file": str(file or ""), "address": address}
+        return answer(found, _lines(agent, file, address), as_json=args.json)
+    kept = _written(agent, file, aim, args.model)
     if isinstance(kept, Refusal):
         return refused(kept, as_json=args.json)
-    found: dict[str, Json] = {"file": str(kept.file), "backup": str(kept.backup) if kept.backup else None}
+    done: dict[str, Json] = {
+        "file": str(kept.file),
+        "backup": str(kept.backup) if kept.backup else None,
+        "upstream": aim.upstream,
+    }
     was = f"; what it was is kept in {kept.backup}" if kept.backup else ""
-    return answer(found, [f"{agent.title} is pointed here by {kept.file}{was}"], as_json=args.json)
+    return answer(done, [f"{agent.title} asks {aim.upstream} through here, by {kept.file}{was}"], as_json=args.json)
+
+
+def _aim(agent: Agent, args: Namespace, address: str, settings: Settings) -> Aim | Refusal:
+    """Whom the agent is to ask: as the user says, else as its own files say now."""
+    from sightline.cli.launch import Place
+    from sightline.cli.pointing import Wish, aimed
+
+    known = _upstreams(settings)
+    if args.upstream and args.upstream not in known:
+        return Refusal("not_found", f"there is no upstream named {args.upstream!r}", "sightline doctor lists them")
+    home = Path.home()  # what counts for good is the user's own, and no project's
+    place = Place(settings.environment, address, home, text_of)
+    return aimed(Wish(agent, args.upstream, args.model, place, known))
+
+
+def _upstreams(settings: Settings) -> dict[str, Upstream]:
+    """Every one that has a name and an address, the user's own first; nothing of the proxy is loaded for that."""
+    from sightline.profiles.presets import PRESETS
+
+    presets = {name: Upstream(name, each.bases, name, each.keys) for name, each in PRESETS.items()}
+    own = {
+        name: each if each.bases else replace(presets[each.preset or name], name=name, api_key=each.api_key)
+        for name, each in settings.upstreams.items()
+        if each.bases or (each.preset or name) in presets
+    }
+    return {name: each for name, each in {**own, **presets, **own}.items() if each.bases}
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     file: Path
-    backup: Path | None
+    backup: Path | None  # None: nothing was there, or nothing had to be changed
 
 
-def _write(agent: Agent) -> Kept | Refusal:
-    if not agent.file:
-        return NOT_A_FILE
-    file = Path(agent.file).expanduser()
+def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Refusal:
+    if file is None:
+        how = "run the command that is shown" if agent.lines else "set the variables that are shown"
+        return Refusal("unsupported_type", f"{agent.title} reads no file that we could write", f"{how} without --write")
+    if agent.model and not model:
+        return Refusal("invalid_input", "it has to be said which model is declared as seeing", "add --model MODEL")
+    if aim.key == _UNKNOWN:
+        return Refusal(
+            "invalid_input",
+            f"the variable that holds the key of {aim.upstream} is not known",
+            f"write its name in the place of {_UNKNOWN}, by hand: {in_one_line(agent.lines)}",
+        )
+    return _merged(file, agent.lines)
+
+
+def _merged(file: Path, lines: str) -> Kept | Refusal:
+    commented = file.with_suffix(".jsonc")
+    if commented.exists():
+        return Refusal("unsupported_type", f"{commented} has the last word", f"merge into it: {in_one_line(lines)}")
     try:
-        text = file.read_text("utf-8") if file.exists() else ""
+        before = file.read_bytes() if file.exists() else b""
+        text = before.decode("utf-8-sig")
     except (OSError, ValueError):
         return Refusal("not_permitted", f"{file} cannot be read as text", "merge the lines by hand")
-    made = written(agent.file, text, agent.lines)
+    made = written(str(file), text, lines)
     if isinstance(made, Refusal):
         return made
+    if made == text:
+        return Kept(file, None)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if text else 0o600
-        backup = _backed_up(file, text, mode) if text else None
+        mode = file.stat().st_mode & 0o777 if before else 0o600
+        backup = _backed_up(file, before, mode) if before else None
         write_whole(file.resolve(), made.encode(), mode=mode)
     except OSError as trouble:
         return Refusal("not_permitted", f"{file} cannot be written: {trouble.strerror}", "merge the lines by hand")
     return Kept(file, backup)
 
 
-def _backed_up(file: Path, text: str, mode: int) -> Path:
-    """The first copy is the user's own, and is not written over."""
-    backup = file.with_name(f"{file.name}.bak")
+def _backed_up(file: Path, data: bytes, mode: int) -> Path:
+    """A copy under a name of its own: no earlier one is written over."""
+    names = (file.with_name(f"{file.name}.bak{number or ''}") for number in count())
+    backup = next(name for name in names if not name.exists() or name.read_bytes() == data)
     if not backup.exists():
-        write_whole(backup, text.encode(), mode=mode)
+        write_whole(backup, data, mode=mode)
     return backup
 
 
-def _is_known(name: str) -> bool:
-    from sightline.profiles.presets import PRESETS
-
-    return name in PRESETS or name in load().upstreams
-
-
-def _key(provider: str) -> str:
-    from sightline.profiles.presets import PRESETS
-
-    preset = PRESETS.get(provider)
-    return next(iter(preset.keys), "KEY") if preset else "KEY"
-
-
-def _lines(agent: Agent, address: str) -> Iterator[str]:
+def _lines(agent: Agent, file: Path | None, address: str) -> Iterator[str]:
     yield f"{agent.title}, with `sightline serve` listening on {address}"
     sections = (
         ("One run", agent.once),
-        (f"For good, merged into {agent.file}" if agent.file else "", agent.lines),
+        (f"For good, merged into {file}" if file else "For good", agent.lines),
         ("Its model is declared as seeing by", agent.sees),
         ("The tools over MCP, with or without the proxy", agent.mcp),
         ("Mind", agent.note),

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sightline.model.fence import plain
@@ -69,3 +70,11 @@ def show(found: Mapping[str, Json]) -> None:
 
 def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def text_of(path: Path) -> str | None:
+    """The text of a file, or None when it is not there or is not text."""
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, ValueError):
+        return None

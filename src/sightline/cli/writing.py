@@ -9,10 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from sightline.cli.launch.started import merged, parsed
+from sightline.cli.launch.started import merged, parsed, part
 from sightline.model.refusal import Refusal
 
-_TABLE = "model_providers.sightline"
+_GROUP, _OWN = "model_providers", "sightline"
+_TABLE = f"{_GROUP}.{_OWN}"
+_QUOTED = re.compile(r"[\s\"']")
+_HEAD = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?\Z")
 
 
 def written(name: str, text: str, lines: str) -> str | Refusal:
@@ -23,16 +26,29 @@ def written(name: str, text: str, lines: str) -> str | Refusal:
     return write(name, text, lines)
 
 
+def in_one_line(lines: str) -> str:
+    """The lines as they can be pasted from one: JSON stays JSON."""
+    try:
+        return json.dumps(json.loads(lines), ensure_ascii=False)
+    except ValueError:
+        return " / ".join(line.strip() for line in lines.splitlines())
+
+
 def _json(name: str, text: str, lines: str) -> str | Refusal:
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         if parsed(text) is not None:
-            return Refusal("unsupported_type", f"{name} has comments, which would be lost", "merge the lines by hand")
+            return Refusal(
+                "unsupported_type",
+                f"{name} has comments or last commas, which would be lost",
+                f"merge into it by hand: {in_one_line(lines)}",
+            )
         return Refusal("corrupt", f"{name} is not JSON", "mend it, or merge the lines by hand")
     if not isinstance(found, dict):
         return Refusal("corrupt", f"{name} is not a JSON object", "mend it, or merge the lines by hand")
-    return json.dumps(_joined(found, json.loads(lines)), indent=2, ensure_ascii=False) + "\n"
+    made = _joined(found, json.loads(lines))
+    return text if made == found else json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
 def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -49,36 +65,58 @@ def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 def _listed(theirs: list[Any], ours: list[dict[str, Any]]) -> list[Any]:
     known = {one["id"]: one for one in ours if "id" in one}
-    kept = [
-        _joined(one, known.pop(one["id"])) if isinstance(one, dict) and one.get("id") in known else one
-        for one in theirs
-    ]
+    kept = [_joined(one, known.pop(id_)) if (id_ := _id(one)) in known else one for one in theirs]
     return [*kept, *known.values()]
+
+
+def _id(entry: object) -> str:
+    """Of a model in a list; a file may hold anything in its place."""
+    found = entry.get("id") if isinstance(entry, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _toml(name: str, text: str, lines: str) -> str | Refusal:
     """The first line is a key above the first table, the rest is a table of our own."""
-    key, _, table = lines.partition("\n")
-    top, tables = _parted(text)
-    setting = key.partition("=")[0].strip()
-    kept = [line for line in top.splitlines() if line.partition("=")[0].strip() != setting]
-    others = re.sub(rf"(?ms)^\[{re.escape(_TABLE)}\]$.*?(?=^\[|\Z)", "", tables)
-    whole = "\n".join([key.partition("#")[0].rstrip(), *kept]).rstrip() + "\n\n" + others.strip()
-    whole = whole.rstrip() + "\n\n" + table.strip() + "\n"
     try:
-        before, after = tomllib.loads(text), tomllib.loads(whole)
-    except tomllib.TOMLDecodeError:
+        before = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
         return Refusal("corrupt", f"{name} is not TOML", "mend it, or merge the lines by hand")
-    if merged(before, tomllib.loads(lines)) != after:
-        return Refusal("unsupported_type", f"{name} is laid out in an unusual way", "merge the lines by hand")
-    return whole
+    wanted = _laid(before, tomllib.loads(lines))
+    if wanted == before:
+        return text
+    key, _, table = lines.partition("\n")
+    setting = key.partition("=")[0].strip()
+    made = f"{key.partition('#')[0].rstrip()}\n{_without(text, setting)}".rstrip() + f"\n\n{table.strip()}\n"
+    try:
+        after = tomllib.loads(made)
+    except tomllib.TOMLDecodeError:
+        after = {}
+    if after != wanted:
+        return Refusal(
+            "unsupported_type", f"{name} is laid out in an unusual way", f"merge into it by hand: {in_one_line(lines)}"
+        )
+    return made
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """What stands above the first table, and from there on."""
-    found = re.search(r"(?m)^\s*\[", text)
-    at = found.start() if found else len(text)
-    return text[:at], text[at:]
+def _laid(before: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
+    """Both in one: our table replaces what stood in its place."""
+    kept = {name: value for name, value in part(before, _GROUP).items() if name != _OWN}
+    return merged({**before, _GROUP: kept}, ours)
+
+
+def _without(text: str, setting: str) -> str:
+    """The text without a key above the first table and without the table that is ours, line by line."""
+    kept: list[str] = []
+    top, ours = True, False
+    for line in text.splitlines():
+        if head := _HEAD.match(line):
+            top, ours = (
+                False,
+                head[1].replace(" ", "") in (_TABLE, *(f"{_GROUP}.{quote}{_OWN}{quote}" for quote in "\"'")),
+            )
+        if not ours and not (top and line.partition("=")[0].strip() == setting):
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _dotenv(name: str, text: str, lines: str) -> str | Refusal:

@@ -12,6 +12,7 @@ from sightline.engine.shelf import Shelf
 from sightline.look.capable import provider_of, supports_vision
 from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
+from sightline.look.once import Alone
 from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, providers, proxies, seeing, seers
 from sightline.model.ports import Record, Seer
@@ -54,9 +55,15 @@ class _Place:
 
 
 _places: list[_Place] = []
+_alone = Alone()
 
 
 def _place(settings: Settings, record: Record) -> _Place | Refusal:
+    with _alone:
+        return _found(settings, record)
+
+
+def _found(settings: Settings, record: Record) -> _Place | Refusal:
     for each in _places:
         if each.settings == settings and each.record is record:
             return each

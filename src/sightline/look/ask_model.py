@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from sightline.look.ask_envelope import Unanswered
 from sightline.look.capable import provider_of, supports_pdf, supports_video, supports_vision
 from sightline.look.doors import reading
 from sightline.look.loop import at_end
+from sightline.look.once import once
 from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry
 from sightline.model.ports import Http, Record, Seer
@@ -106,7 +106,7 @@ def _proxy_variables(environment: Mapping[str, str]) -> frozenset[tuple[str, str
     return frozenset((name, value) for name, value in environment.items() if name.lower().endswith("_proxy"))
 
 
-@functools.cache
+@once
 def _dialler(variables: frozenset[tuple[str, str]]) -> Dialler:
     """One for all calls under the same proxies: connections are kept and used again."""
     made = Dialler(proxies(dict(variables)))

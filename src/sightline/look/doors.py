@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import tempfile
 import threading
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from sightline.engine.local import readers
 from sightline.engine.shelf import Shelf
 from sightline.look.ask_schema import TASK as SCHEMA
+from sightline.look.once import once
 from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
@@ -34,6 +34,7 @@ AS_IT_IS = 8 * 1024 * 1024  # bytes of a bitmap that is shown untouched
 UNNAMED = ""  # the turn of calls whose host names none
 _TURNS = 1024  # of a session whose calls are counted
 _SILENCE = 60.0  # seconds after which calls without a name are of another turn
+_LONG_SILENCE = 3600.0  # … and those with one
 _EDGE = 8000  # the widest that any known provider takes
 ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
 
@@ -41,31 +42,34 @@ ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
 class Turns:
     """How often somebody was asked in each turn of a session. Those that were spoken of least lately are forgotten.
 
-    Where nobody names turns, one is over when nobody was asked for a while: else a long life would be one turn.
+    A turn is over when nobody was asked for a while, sooner where nobody names turns: else a long life would be one
+    turn, and so would be a question that is asked in the same words again and again.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._asked: Shelf[int] = Shelf(_TURNS)
+        self._asked: Shelf[tuple[int, float]] = Shelf(_TURNS)  # how often, and when last
         self._lock = threading.Lock()
         self._clock = clock
-        self._last = clock()  # when the unnamed turn last asked
 
     def takes(self, turn: str, most: int) -> bool:
         """Whether a turn may ask once more, of so many times (0: always); if so, that counts."""
         with self._lock:
             now = self._clock()
-            over = turn == UNNAMED and now - self._last > _SILENCE
-            asked = 0 if over else self._asked.get(turn) or 0
+            asked = self._so_far(turn, now)
             if most and asked >= most:
                 return False
-            self._last = now if turn == UNNAMED else self._last
-            self._asked.put(turn, asked + 1)
+            self._asked.put(turn, (asked + 1, now))
             return True
 
     def gives_back(self, turn: str) -> None:
         """It was not necessary after all."""
         with self._lock:
-            self._asked.put(turn, max(0, (self._asked.get(turn) or 0) - 1))
+            asked, last = self._asked.get(turn) or (0, self._clock())
+            self._asked.put(turn, (max(0, asked - 1), last))
+
+    def _so_far(self, turn: str, now: float) -> int:
+        asked, last = self._asked.get(turn) or (0, now)
+        return 0 if now - last > (_SILENCE if turn == UNNAMED else _LONG_SILENCE) else asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ def _temporary() -> Path | None:
         return None
 
 
-@functools.cache
+@once
 def opened(folder: Path, kind: str) -> Record:
     """Open as long as the process is: one record serves every call and every thread."""
     record = open_record(folder, kind="memory" if kind == "memory" else "disk")
@@ -158,13 +162,13 @@ def opened(folder: Path, kind: str) -> Record:
     return record
 
 
-@functools.cache
+@once
 def _session(folder: Path, kind: str) -> Turns:
     """What this process has asked, for the user of a record."""
     return Turns()
 
 
-@functools.cache
+@once
 def workers() -> Workers:
     """The processes in which this one has its pixels decoded."""
     shared = Workers({**TASKS, **TASK, **SCHEMA})
@@ -172,7 +176,7 @@ def workers() -> Workers:
     return shared
 
 
-@functools.cache
+@once
 def reading() -> Workers:
     """The processes in which the local seer reads for this one."""
     shared = readers()

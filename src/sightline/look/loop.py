@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import functools
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
@@ -15,6 +14,8 @@ from concurrent.futures import CancelledError, Future
 from contextvars import ContextVar
 from threading import Thread
 from typing import Any, TypeVar
+
+from sightline.look.once import once
 
 T = TypeVar("T")
 _GRACE = 2.0  # seconds for what is under way when the process ends
@@ -70,7 +71,7 @@ def at_end(close: Callable[[], Awaitable[None]]) -> None:
     _closings.append(close)
 
 
-@functools.cache
+@once
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, name="sightline", daemon=True)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from sightline.model.profile import WireName
 
-_versioned = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z").search
+_versioned = re.compile(r"/v\d+[a-z0-9]*(?:/openai)?\Z")
 _version = re.compile(r"/v\d+[a-z0-9]*(?=/)").match
 _OWN_HEADERS: Mapping[WireName, str] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 
@@ -62,8 +62,18 @@ class Directory:
 def joined(base: str, path: str) -> str:
     """`path`, as clients ask for it, below a base address; a version that both carry stands once."""
     base = base.rstrip("/")
-    version = _version(path) if _versioned(base) else None
+    version = _version(path) if _versioned.search(base) else None
     return base + (path[version.end() :] if version else path)
+
+
+def is_versioned(base: str) -> bool:
+    """Whether an address ends with the version of an API."""
+    return _versioned.search(base.rstrip("/")) is not None
+
+
+def unversioned(base: str) -> str:
+    """An address without the version that it may end with."""
+    return _versioned.sub("", base.rstrip("/"))
 
 
 @lru_cache(256)

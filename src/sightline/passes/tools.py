@@ -6,7 +6,7 @@ import re
 
 from sightline.model.scene import Scene
 
-_of_server = re.compile(r"(?:mcp__)?sightline(?:__|[._:/-])(?P<name>\w+)").fullmatch
+_of_server = re.compile(r"(?:.*[._:/-])?sightline(?:__|[._:/-])(?P<name>\w+)").fullmatch
 
 
 def called(scene: Scene, tool: str) -> str | None:

@@ -13,8 +13,9 @@ from PIL import Image
 
 from sightline.model.geometry import Box, Size
 from sightline.seers.local.looking import see
+from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Line, Seen
-from tests.seers.local.sketch import bar_chart
+from tests.seers.local.sketch import Sketch, bar_chart
 
 SAMPLES = Path(__file__).parents[3] / "bench" / "samples"
 
@@ -91,3 +92,17 @@ def test_noise_is_seen_as_nothing_but_a_picture() -> None:
     whole = see(noise, [Line("7", Box(10, 10, 8, 12))])
     assert whole.photograph
     assert (whole.parts, whole.charts, whole.tables) == ((), (), ())
+
+
+def test_a_minus_right_before_a_number_that_the_reader_lost_is_found_and_another_dash_is_none() -> None:
+    sketch = Sketch()
+    for y, dash, gap in ((60, 0, 0), (140, 16, 4), (220, 16, 20), (300, 60, 4)):
+        sketch.write(200, y, "7", 48)
+        left = sketch.lines[-1].box.x - gap
+        if dash:
+            sketch.box((left - dash, y, left, y + 4), "#202020")
+    sketch.write(196, 380, "Seven", 48)
+    told = see(sketch.pixels, sketch.lines)
+    assert [line.text for line in told.lines] == ["7", "-7", "7", "7", "Seven"]
+    assert told.lines[1].box.x < sketch.lines[1].box.x - 16
+    assert '"-7" at' in describe(told).text.partition("perhaps read wrongly")[2]

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from sightline.cli.address import DEFAULT_PORT
 from sightline.cli.launch import claude, codex, opencode, others, pi, qwen
-from sightline.cli.launch.started import FILES, Launch, Place
+from sightline.cli.launch.started import FILES, Launch, Place, is_ours
 from sightline.model.refusal import Refusal
 
 __all__ = ["FILES", "Launch", "Place", "launch"]
@@ -31,7 +32,21 @@ _STARTS: Mapping[str, Callable[[Sequence[str], Place], Launch | Refusal]] = {
 def launch(argv: Sequence[str], place: Place) -> Launch | Refusal:
     name = PurePath(argv[0]).stem.lower() if argv[0].lower().endswith((".exe", ".cmd")) else PurePath(argv[0]).name
     start = _STARTS.get(name, others.unknown)
-    return start(argv, replace(place, env=_past_proxies(place.env)))
+    started = start(argv, replace(place, env=_past_proxies(place.env)))
+    return started if isinstance(started, Refusal) or place.flagged else _beyond_us(started)
+
+
+def _beyond_us(started: Launch) -> Launch | Refusal:
+    """An agent that asks `sightline serve` already goes on to where that goes, which only the user can know."""
+    addresses = [*started.formerly.values(), *(url for _, url in started.named.values())]
+    for url in addresses:
+        if is_ours(url, DEFAULT_PORT):
+            return Refusal(
+                "invalid_input",
+                f"{url} is the address of `sightline serve`, which does not say where requests go on to",
+                "add --upstream NAME, or start the agent without `sightline run`",
+            )
+    return started
 
 
 def _past_proxies(env: Mapping[str, str]) -> dict[str, str]:

@@ -7,67 +7,72 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.started import FILES, Launch, Place, parsed, part
+from sightline.cli.launch.started import FILES, Launch, Place, behind, of_project, options, parsed, part, without
 from sightline.model.refusal import Refusal
 
+_FLAG = "--settings"
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
+_CLOUDS = {
+    "CLAUDE_CODE_USE_BEDROCK": "Bedrock",
+    "CLAUDE_CODE_USE_VERTEX": "Vertex",
+    "CLAUDE_CODE_USE_FOUNDRY": "Foundry",
+}
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    rest, given = _without_settings(argv)
-    own = _settings(given, place)
+    own = _settings([*options(argv, _FLAG)], place)
     if own is None:
         return Refusal(
             "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
         )
+    if cloud := _cloud(own, place):
+        return Refusal(
+            "unsupported_type",
+            f"Claude Code asks {_CLOUDS[cloud]} by {cloud}, which nothing here can stand before",
+            f"unset {cloud} for a provider of the Anthropic API",
+        )
     formerly, where = next(_addresses(own, place), ("", ""))
     merged = json.dumps({**own, "env": {**part(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
+    rest = without(argv, _FLAG)
     # What the user has put into it may hold keys, and arguments can be read by everybody on the machine.
     said = f"{FILES}/{_FILE}" if own else merged
     return Launch(
-        (rest[0], "--settings", said, *rest[1:]),
+        (rest[0], _FLAG, said, *rest[1:]),
         place.env,
         {"anthropic": formerly} if formerly else {},
         files={_FILE: merged} if own else {},
-        note=f"requests go on to {formerly}, as {where} of this project says" if where else "",
+        note=of_project(formerly, where),
     )
 
 
 def _addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]]:
     """Every address that Claude Code is told to ask, the one that counts first; and the project's file that says it."""
-    home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
-    projects = (".claude/settings.local.json", ".claude/settings.json")
-    found: list[tuple[Mapping[str, Any], str]] = [
-        (own, ""),
-        *((place.json(name), name) for name in projects),
-        (place.json(Path(home) / "settings.json"), ""),
-        ({"env": place.env}, ""),
-    ]
-    for settings, where in found:
-        env = settings.get("env")
-        url = env.get(_VARIABLE) if isinstance(env, Mapping) else None
+    for settings, where in _layers(own, place):
+        url = settings.get(_VARIABLE)
         if isinstance(url, str) and url:  # one that is no address is refused in clear words, not passed over
-            yield url, where
+            yield behind(url), where
 
 
-def _without_settings(argv: Sequence[str]) -> tuple[list[str], str]:
-    """The arguments without any --settings, and what the last one says."""
-    rest, given = list(argv[:1]), ""
-    words = iter(argv[1:])
-    for word in words:
-        if word == "--settings":
-            given = next(words, "")
-        elif word.startswith("--settings="):
-            given = word.partition("=")[2]
-        else:
-            rest.append(word)
-        if word == "--":  # from here on it is the prompt
-            rest.extend(words)
-    return rest, given
+def _cloud(own: Mapping[str, Any], place: Place) -> str:
+    """The variable by which another API than Anthropic's own is asked; the first file that speaks of it counts."""
+    layers = [settings for settings, _ in _layers(own, place)]
+    said = {name: next((each[name] for each in layers if name in each), "") for name in _CLOUDS}
+    return next((name for name, text in said.items() if str(text).lower() in ("1", "true", "yes", "on")), "")
 
 
-def _settings(given: str, place: Place) -> dict[str, Any] | None:
+def _layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The variables of every place that may set them, the one that counts first; and the project's file."""
+    home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
+    yield part(own, "env"), ""
+    for name in (".claude/settings.local.json", ".claude/settings.json"):
+        yield part(place.json(name), "env"), name
+    yield part(place.json(Path(home) / "settings.json"), "env"), ""
+    yield place.env, ""
+
+
+def _settings(flags: Sequence[str], place: Place) -> dict[str, Any] | None:
+    given = flags[-1] if flags else ""
     if not given:
         return {}
     return parsed(given if given.lstrip().startswith("{") else place.read(place.folder / given) or "")

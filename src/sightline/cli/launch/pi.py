@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from sightline.cli.launch.started import FILES, Launch, Place, address_of, part
+from sightline.cli.launch.started import FILES, Launch, Place, address_of, part, version_for
 from sightline.model.profile import WireName
 
 _FILE = "sightline.ts"
@@ -22,7 +23,7 @@ _EXTENSION = """export default function (pi) {
 }
 """
 # Its own providers, by our names for them, and what follows the address that it is given.
-_BUILT_IN: Mapping[str, tuple[str, str]] = {
+BUILT_IN: Mapping[str, tuple[str, str]] = {
     "anthropic": ("anthropic", ""),
     "deepseek": ("deepseek", "/v1"),
     "google": ("gemini", "/v1beta"),
@@ -43,20 +44,36 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 }
 
 
-def start(argv: Sequence[str], place: Place) -> Launch:
+def providers(place: Place) -> dict[str, Any]:
+    """What the user has laid down for them."""
     home = Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
-    own = part(place.json(home / "models.json"), "providers")
-    bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in _BUILT_IN.items()}
+    return part(place.json(home / "models.json"), "providers")
+
+
+def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
+    """The API of a provider, and what follows the address that it is given."""
+    if provider not in BUILT_IN or "api" in said:
+        return _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
+    version = BUILT_IN[provider][1]
+    return next(each for each in _APIS.values() if each[1] == version)
+
+
+def start(argv: Sequence[str], place: Place) -> Launch:
+    own = providers(place)
+    bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in BUILT_IN.items()}
     named: dict[str, tuple[WireName, str]] = {}
-    for provider, said in own.items():
-        url = address_of(part(own, provider).get("baseUrl"))
+    for provider in own:
+        said = part(own, provider)
+        url = address_of(said.get("baseUrl"))
+        if not url and said.get("baseUrl") and not place.flagged:  # nobody can know what it means: it stays as it is
+            bases.pop(provider, None)
         if not url:
             continue
-        api, version = _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
-        if provider in _BUILT_IN and "api" not in said:
-            version = _BUILT_IN[provider][1]
+        api, version = kind(provider, said)
         name = f"pi-{provider}" if provider.isascii() and provider.replace("-", "").isalnum() else f"pi-{len(named)}"
         named[name] = (api, url)
+        if api != "gemini" and not place.flagged:
+            version = version_for(url, version)
         bases[provider] = _base(place, f"/u/{name}", version)
     env = {**place.env, _VARIABLE: json.dumps(bases)}
     return Launch((argv[0], "-e", f"{FILES}/{_FILE}", *argv[1:]), env, {}, named, {_FILE: _EXTENSION})

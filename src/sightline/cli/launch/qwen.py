@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.started import FILES, Launch, Place, address_of, merged
+from sightline.cli.launch.started import (
+    FILES,
+    Launch,
+    Place,
+    address_of,
+    behind,
+    expanded,
+    merged,
+    of_project,
+    options,
+    part,
+    version_for,
+    without,
+)
 from sightline.model.profile import WireName
 
 _SYSTEM = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
+_FLAG = "--openai-base-url"
 _FILE = "qwen-settings.json"
 _SEEING = {"generationConfig": {"modalities": {"image": True}}}
 # How each kind of provider is told its address, where a version belongs to it, and which API it is asked on.
@@ -18,21 +33,33 @@ _KINDS: Mapping[str, tuple[str, str, WireName]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "", "anthropic"),
     "gemini": ("GOOGLE_GEMINI_BASE_URL", "", "gemini"),
 }
+_Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets them
 
 
 def start(argv: Sequence[str], place: Place) -> Launch:
     given = place.env.get(_SYSTEM, "")
     system = place.json(given) if given else {}
-    settings = [place.json(place.home / ".qwen" / "settings.json"), place.json(".qwen", "settings.json"), system]
+    home = home_of(place)
+    user = place.json(home / "settings.json")
+    careful = part(user, "security", "folderTrust").get("enabled") is True
+    trusted = not careful or place.trusts(home / "trustedFolders.json")
+    settings = [user, place.json(".qwen", "settings.json") if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:
-        providers |= each.get("modelProviders") or {} if isinstance(each.get("modelProviders"), dict) else {}
+        providers |= part(each, "modelProviders")
     named: dict[str, tuple[WireName, str]] = {}
     sealed = {kind: [_entry(one, kind, place, named) for one in _list(found)] for kind, found in providers.items()}
     file = merged(system, {"model": _SEEING, **({"modelProviders": sealed} if sealed else {})})
-    formerly, pointed = _variables(place, settings)
+    flags: Mapping[str, Any] = {"OPENAI_BASE_URL": next(options(argv, _FLAG), "")}
+    layers = [(flags, ""), (place.env, ""), *_dotenvs(place, home, trusted=trusted), *_of_settings(settings)]
+    formerly, pointed, notes = _variables(place, layers)
     env = {**place.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
-    return Launch(tuple(argv), env, formerly, named, {_FILE: json.dumps(file, ensure_ascii=False)})
+    files = {_FILE: json.dumps(file, ensure_ascii=False)}
+    return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, notes)
+
+
+def home_of(place: Place) -> Path:
+    return Path(place.env.get("QWEN_HOME") or place.home / ".qwen")
 
 
 def _list(found: object) -> list[object]:
@@ -44,21 +71,49 @@ def _entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireNa
     if not isinstance(entry, dict) or kind not in _KINDS:
         return entry
     _, version, api = _KINDS[kind]
-    theirs = address_of(entry.get("baseUrl"))
-    base = place.address
+    base, said = place.address, entry.get("baseUrl")
+    theirs = address_of(expanded(said, place.env))
+    if said and not theirs and not place.flagged:  # nobody can know what it means: it stays as it is
+        return entry
     if theirs and not place.flagged:
         name = next((known for known, each in named.items() if each == (api, theirs)), f"qwen-{len(named) + 1}")
         named[name] = (api, theirs)
         base = f"{place.address}/u/{name}"
+        version = version_for(theirs, version)
     return merged(entry, {"baseUrl": base + version, **_SEEING})
 
 
-def _variables(place: Place, settings: Sequence[Mapping[str, Any]]) -> tuple[dict[WireName, str], dict[str, str]]:
-    """Where each kind of provider was asked until now, and the variables that point it here."""
+def _dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
+    """The nearest file of a project that is trusted, then the user's own."""
+    within = [folder for folder in place.above if folder != place.home and folder not in place.home.parents]
+    names = [folder / name for folder in within for name in (".qwen/.env", ".env")]
+    nearest = next((name for name in names if place.read(name) is not None), None) if trusted else None
+    if nearest:
+        yield place.dotenv(nearest), str(nearest)
+    for own in dict.fromkeys((home / ".env", place.home / ".qwen" / ".env", place.home / ".env")):
+        yield place.dotenv(own), ""
+
+
+def _of_settings(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variables]:
+    user, project, system = settings
+    for each, where in ((system, ""), (project, ".qwen/settings.json"), (user, "")):
+        yield part(each, "env"), where
+    for each, where in ((system, ""), (project, ".qwen/settings.json"), (user, "")):
+        yield {"OPENAI_BASE_URL": part(each, "security", "auth").get("baseUrl")}, where
+
+
+def _variables(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireName, str], dict[str, str], str]:
+    """Where each kind of provider was asked until now, the variables that point it here, and who has said it."""
     formerly: dict[WireName, str] = {}
-    for variable, _, api in _KINDS.values():
-        files = [address_of(each["env"].get(variable)) for each in settings if isinstance(each.get("env"), dict)]
-        url = address_of(place.env.get(variable)) or next(filter(None, reversed(files)), "")
+    pointed: dict[str, str] = {}
+    notes: list[str] = []
+    for variable, version, api in _KINDS.values():
+        said = ((values.get(variable), where) for values, where in layers)
+        # One that is no address is refused in clear words, not passed over.
+        found = ((behind(expanded(url, place.env)), where) for url, where in said if url and isinstance(url, str))
+        url, where = next(found, ("", ""))
         if url:
             formerly[api] = url
-    return formerly, {variable: place.address + version for variable, version, _ in _KINDS.values()}
+        notes.append(of_project(url, where))
+        pointed[variable] = place.address + (version if place.flagged else version_for(url, version))
+    return formerly, pointed, "; ".join(filter(None, notes))

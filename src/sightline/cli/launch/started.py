@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sightline.model.profile import WireName
+from sightline.model.upstream import is_loopback, is_versioned
 
 Read = Callable[[Path], str | None]
 """The text of a file, or None when it is not there or is not text."""
@@ -20,13 +22,18 @@ FILES = "{sightline-files}"
 
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_VARIABLE = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*'|[^\r\n#]*)""", re.MULTILINE
+)
+_REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)  # it holds the user's keys
-    formerly: Mapping[WireName, str] = field(default_factory=dict)  # what the agent would have asked, for each API
+    # What the agent would have asked, for each API: an address, or an upstream by its name.
+    formerly: Mapping[WireName, str] = field(default_factory=dict)
     named: Mapping[str, tuple[WireName, str]] = field(default_factory=dict)  # providers that it reaches as /u/NAME
     files: Mapping[str, str] = field(default_factory=dict, repr=False)  # written below FILES: they may hold keys
     note: str = ""
@@ -57,8 +64,21 @@ class Place:
             return {}
 
     def dotenv(self, *names: str | Path) -> dict[str, str]:
-        pairs = (line.partition("=") for line in (self.read(self.folder / Path(*names)) or "").splitlines())
-        return {name.strip(): text.strip().strip("\"'") for name, equals, text in pairs if equals}
+        found = _VARIABLE.findall(self.read(self.folder / Path(*names)) or "")
+        return {name: text[1:-1] if text[:1] in ("'", '"') else text.strip() for name, text in found}
+
+    @property
+    def above(self) -> tuple[Path, ...]:
+        """The folder where the agent works, and those around it."""
+        return (self.folder, *self.folder.parents)
+
+    def trusts(self, rules: Path) -> bool:
+        """Whether the folder is one of those whose own files an agent believes; the nearest rule counts."""
+        said = {
+            Path(path).parent if level == "TRUST_PARENT" else Path(path): level in ("TRUST_FOLDER", "TRUST_PARENT")
+            for path, level in self.json(rules).items()
+        }
+        return next((said[folder] for folder in self.above if folder in said), False)
 
 
 def parsed(text: str) -> dict[str, Any] | None:
@@ -99,6 +119,54 @@ def options(argv: Sequence[str], *names: str) -> Iterator[str]:
             yield text
 
 
+def without(argv: Sequence[str], *names: str) -> list[str]:
+    """The arguments without these options and what they say."""
+    rest, words = list(argv[:1]), iter(argv[1:])
+    for word in words:
+        if word in names:
+            next(words, "")
+        elif word.partition("=")[0] not in names:
+            rest.append(word)
+        if word == "--":  # from here on it is the prompt
+            rest.extend(words)
+    return rest
+
+
+def expanded(text: object, env: Mapping[str, str]) -> str:
+    """A text of a settings file with the variables in it, as $NAME or ${NAME}; what is not set stays as it stands."""
+    return _REFERENCE.sub(lambda found: env.get(found[1] or found[2], found[0]), text) if isinstance(text, str) else ""
+
+
 def address_of(upstream: object) -> str:
-    """An address that can be gone on to; an agent's file may say anything."""
-    return upstream if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
+    """An address that can be gone on to, or the name of who is behind one of ours; an agent's file may say anything."""
+    return behind(upstream) if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
+
+
+def behind(url: str) -> str:
+    """Who is behind an address that `setup` has written: asking ourselves again helps nobody, and may find nobody."""
+    where = _split(url)
+    name = re.match(r"/u/([^/]+)", where[1])
+    return name[1] if name and is_loopback(where[0]) else url
+
+
+def is_ours(url: str, port: int) -> bool:
+    """Whether `sightline serve` listens there, which says nothing about where it goes on to."""
+    return bool(re.match(rf"https?://[^/]*:{port}(?:/|\Z)", url)) and is_loopback(_split(url)[0])
+
+
+def _split(url: str) -> tuple[str, str]:
+    try:
+        where = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return where.hostname or "", where.path
+
+
+def version_for(theirs: str, version: str) -> str:
+    """What follows our address in the place of theirs: a client asks below a version only where theirs has one."""
+    return version if not theirs or "://" not in theirs or is_versioned(theirs) else ""
+
+
+def of_project(url: str, file: str) -> str:
+    """The note where a file of the project, and not the user, says where requests go on to."""
+    return f"requests go on to {url}, as {file} of this project says" if url and file else ""

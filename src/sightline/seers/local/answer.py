@@ -18,6 +18,7 @@ from sightline.seers.local.finding import (
     value_of,
     words,
 )
+from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, listed, outstanding
 from sightline.seers.local.places import coded, located, sized, text_at, titled
@@ -133,7 +134,8 @@ def _told(value: Value | None, asked: Asked) -> Said | None:
         )
     if not value.text:
         return Said(f'The field "{value.label.text}" is empty.', (Spot(value.label.text, value.box),))
-    of = f' ({kind if kind == "field" else "stands for"} "{label}")' if label else f' (in "{value.label.text}")'
+    pale = PALE_TEXT if value.part and kind == "field" and is_hint(value.part, asked.seen) else ""
+    of = f' ({kind if kind == "field" else "stands for"} "{label}"{pale})' if label else f' (in "{value.label.text}")'
     return Said(f'"{value.text}"{of}', (Spot(value.text, value.box),))
 
 

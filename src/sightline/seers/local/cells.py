@@ -111,7 +111,7 @@ def _of_table(asked: Asked, grid: Grid) -> Said | None:
     if column is not None and row is None and (extreme := extreme_of(asked.low)):
         return _extreme_row(grid, column, extreme)
     if re.match(r"who(?:se)?\b", asked.low) and not mentioned(asked.low, grid.names()):
-        column, row = 0, _row(asked, grid, (), anywhere=True)  # by what they have
+        column, row = 0, _row_by_a_cell(asked, grid)  # by what they have
     if column is None and row is not None and row < len(grid.cells):
         column = 1 if len(grid.cells[row]) == 2 else _of_money(asked, grid)
     said = grid.said(row, column) if row is not None and column is not None else None
@@ -146,13 +146,21 @@ def _row(asked: Asked, grid: Grid, named: Sequence[str], *, anywhere: bool) -> i
     names = grid.names()
     if named:
         return names.index(named[0]) if len(named) == 1 and names.count(named[0]) == 1 else None
-    for column in range(1, grid.width) if anywhere else ():  # by a cell that is there once
+    if not anywhere:
+        return None
+    by_cell = _row_by_a_cell(asked, grid)
+    return _row_by_a_word(asked, grid) if by_cell is None else by_cell
+
+
+def _row_by_a_cell(asked: Asked, grid: Grid) -> int | None:
+    """By a cell behind its name that is there once."""
+    for column in range(1, grid.width):
         others = [row[column] if column < len(row) else "" for row in grid.cells]
         others[0] = "" if grid.headed else others[0]
         there = mentioned(asked.low, others)
         if len(there) == 1 and others.count(there[0]) == 1:
             return others.index(there[0])
-    return _row_by_a_word(asked, grid) if anywhere else None
+    return None
 
 
 def _row_by_a_word(asked: Asked, grid: Grid) -> int | None:
@@ -194,6 +202,8 @@ def row_of(asked: Asked) -> Said | None:
         return None
     cells, boxes = there[0]
     row = " | ".join(filter(None, cells))
+    if key(row) in wanted:
+        return None  # it says no more than the question
     return Said(
         f'Nothing that was read says "{strange[0]}"; where it is spoken of, it says: "{row}"',
         (Spot(row, around(box for box in boxes if box)),),

@@ -20,6 +20,9 @@ _sentence = re.compile(r"(?<=[.;!?])\s+")
 _number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
 
+_next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # behind a number and its unit
+_opening = re.compile(r"[\[{(]+")  # of what goes on below
+
 EXACT, LABEL, WITHIN = 0, 1, 2
 
 
@@ -69,14 +72,20 @@ def label_of(text: str) -> str:
 
 def value_in(text: str) -> str:
     """The value within a line that has its label in front of it."""
-    _, colon, rest = text.partition(":")
+    head, colon, rest = text.partition(":")
     if colon:
-        return rest.strip()
+        return _after_colon(head, rest)
     pieces = text.split(" ")
     for at in range(1, len(pieces)):
         if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
             return " ".join(pieces[at:])
     return ""
+
+
+def _after_colon(head: str, rest: str) -> str:
+    value = _next_label.sub(r"\g<unit>", rest.strip())
+    value = value.removesuffix(",") if head.lstrip().startswith('"') else value  # a member of an object
+    return "" if _opening.fullmatch(value) else value
 
 
 def found(seen: Seen, phrase: str) -> list[Line]:
@@ -92,7 +101,7 @@ def text_of(part: Part, seen: Seen) -> str:
 
 def unread_in(seen: Seen, box: Box) -> bool:
     """Whether something stands in a box that could not be read."""
-    return any(_holds(box, each) for each in (*seen.unread, *seen.late))
+    return any(_holds(box, each) for each in (*seen.unread, *seen.late, *seen.marked))
 
 
 def _holds(box: Box, other: Box) -> bool:
@@ -163,7 +172,7 @@ def _of_one_field(seen: Seen, label: str) -> Value | None:
 
 def _is_label(text: str) -> bool:
     """A few words, none of them a number or a word of sentences."""
-    sentence = re.search(r"[\d=*]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
+    sentence = re.search(r"[\d=*()\[\]{}]|\b(?:an?|the|is|are|your?|to|of|in|for)\b", text.casefold())
     return len(words(text)) <= _BRIEF and sentence is None
 
 
@@ -182,8 +191,8 @@ def _in_sentences(seen: Seen, label: str) -> Iterator[Value]:
     for line in seen.lines:
         for sentence in _sentence.split(line.text):
             head, colon, rest = sentence.partition(":")
-            if colon and rest.strip() and key(_aside.sub(" ", head)) == key(label) != "":
-                yield Value(rest.strip().removesuffix("."), line.box, line)
+            if (value := _after_colon(head, rest)) and colon and key(_aside.sub(" ", head)) == key(label) != "":
+                yield Value(value.removesuffix("."), line.box, line)
 
 
 def _valued_by(line: Line, seen: Seen) -> Value | None:
@@ -194,7 +203,9 @@ def _valued_by(line: Line, seen: Seen) -> Value | None:
         return Value(text_of(part, seen), part.box, line, part)
     if _holder(line, seen, "button") or _is_cell(line, seen):
         return None  # what a button is called stands for nothing else, nor does a head for the next head
-    other = _right_of(line, seen) or _below(line, seen)
+    right, below = _right_of(line, seen), _below(line, seen)
+    heads = right and below and not _valued.match(right.text) and _valued.match(below.text)
+    other = below if heads else right or below
     return Value(other.text, other.box, line) if other else None
 
 
@@ -414,14 +425,16 @@ def _has_most_below(box: Box, seen: Seen) -> bool:
 
 
 def heading(seen: Seen) -> Line | None:
-    """The largest line beside those of bars and buttons, when it is clearly larger than most; of equals the first."""
+    """The largest line beside those of bars, buttons and cells, if clearly larger than most; of equals the first."""
     held = {at for part in of_kind(seen, "button", "field", "bar") for at in part.lines}
-    free = [line for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
-    if not free:
+    cells = {at for table in seen.tables for row in table.rows[1:] for cell in row for at in cell}
+    free = [at for at, line in enumerate(seen.lines) if at not in held and any(map(str.isalpha, line.text))]
+    sizes = {at: letter_size(seen.lines[at]) for at in free}
+    largest = max((at for at in free if at not in cells), key=sizes.__getitem__, default=None)
+    if largest is None:
         return None
-    usual = sorted(map(letter_size, free))[len(free) // 2]
-    largest = max(free, key=letter_size)
-    return largest if letter_size(largest) >= usual * _LARGER or len(free) == 1 else None
+    usual = sorted(sizes.values())[len(sizes) // 2]
+    return seen.lines[largest] if sizes[largest] >= usual * _LARGER or len(free) == 1 else None
 
 
 def letter_size(line: Line) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.seers.local.amounts import number
 from sightline.seers.local.axes import Text
-from sightline.seers.local.boxes import union
+from sightline.seers.local.boxes import inside, union
 from sightline.seers.local.colours import apart, commonest, cut
 from sightline.seers.local.regions import Pixels
 from sightline.seers.local.seen import Line
@@ -20,6 +21,7 @@ INKED = 60  # so far from the ground is ink, in the channel that differs most
 WIDE, WIDER = 0.6, 1.2  # heights of a line: the least blank between two labels, and where it could mark thousands
 _SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
 APART = 0.8  # heights of a line: a blank between two names
+CLOSE = 0.3  # heights of a line: a minus is nearer to its number, other dashes are not
 LOW = 6  # pixels: a line that is lower is no line of letters
 _SIGNED = re.compile(r"\d[\d.,]*[%kKM]")
 _TICK = re.compile(r"(?<=[\w%‰$€£¥°)])\s*[-–—_|]+$")
@@ -38,7 +40,7 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
             return
     bare = _TICK.sub("", line.text)
     if (value := number(bare)) is not None:
-        yield Text(place, bare, _unticked(pixels, line.box), value, value > 0 and _dashed(pixels, line.box))
+        yield Text(place, bare, _unticked(pixels, line.box), value, value > 0 and dashed(pixels, line.box))
         return
     bare = _TICK.sub("", _SWATCH.sub("", line.text))
     box = line.box
@@ -51,7 +53,23 @@ def _labels(pixels: Pixels, place: int, line: Line) -> Iterator[Text]:
     yield from (Text(place, name, box, None) for name, box in _names(pixels, bare, box))
 
 
-def _dashed(pixels: Pixels, box: Box) -> bool:
+def signed(pixels: Pixels, lines: Iterable[Line], plots: Sequence[Box]) -> tuple[Line, ...]:
+    """Lines beside charts, and with each number the minus before it that the reader lost; it is not sure then."""
+    return tuple(
+        replace(line, text=f"-{line.text}", box=_with_minus(line.box), least=0.0)
+        if (number(line.text) or 0) > 0 and line.text[:1].isdigit() and dashed(pixels, line.box, CLOSE)
+        and not any(inside(line.box, plot) for plot in plots)
+        else line
+        for line in lines
+    )  # fmt: skip
+
+
+def _with_minus(box: Box) -> Box:
+    left = max(0, box.x - round(0.7 * box.height))
+    return Box(left, box.y, box.right - left, box.height)
+
+
+def dashed(pixels: Pixels, box: Box, near: float = 0.5) -> bool:
     """Whether a dash stands right before a number: a minus that the reader lost, or a mark of an axis."""
     wide = round(1.2 * box.height)
     part = cut(pixels, Box(max(0, box.x - wide), box.y, min(wide, box.x), box.height))
@@ -63,7 +81,7 @@ def _dashed(pixels: Pixels, box: Box) -> bool:
         return False
     low = rows[-1] - rows[0] < max(LOW / 2, 0.25 * box.height) and 0.3 <= rows.mean() / box.height <= 0.8
     length = columns[-1] - columns[0] + 1
-    return bool(low and 0.2 <= length / box.height <= 0.9 and part.shape[1] - columns[-1] - 1 <= 0.5 * box.height)
+    return bool(low and 0.2 <= length / box.height <= 0.9 and part.shape[1] - columns[-1] - 1 <= near * box.height)
 
 
 def _names(pixels: Pixels, text: str, box: Box) -> list[tuple[str, Box]]:

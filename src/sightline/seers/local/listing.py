@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import labels, of_kind, text_of, unread, unread_in, words
+from sightline.seers.local.hints import PALER, contrast, is_hint
 from sightline.seers.local.hues import hued
-from sightline.seers.local.seen import Line, Part, PartKind, Seen
+from sightline.seers.local.seen import Part, PartKind, Seen
 from sightline.seers.local.subjects import (
     STOP,
     Asked,
@@ -33,11 +34,12 @@ def _holds(part: Part, seen: Seen) -> bool:
     return bool(part.lines) or unread_in(seen, part.box)
 
 
+_EMPTY = ("empty", "blank", "unfilled")
 _Sort = Callable[[Part, Seen], bool]
 _SORTS: Mapping[str, _Sort] = {
     **dict.fromkeys(("checked", "ticked", "selected"), lambda part, seen: part.checked is True),
     **dict.fromkeys(("unchecked", "unticked", "unselected"), lambda part, seen: part.checked is False),
-    **dict.fromkeys(("empty", "blank", "unfilled"), lambda part, seen: not _holds(part, seen)),
+    **dict.fromkeys(_EMPTY, lambda part, seen: not _holds(part, seen)),
     **dict.fromkeys(("filled",), _holds),
 }
 _COLOURS = frozenset("black grey gray white red pink magenta orange brown yellow green teal cyan blue purple".split())
@@ -97,9 +99,17 @@ def _parts_listed(asked: Asked, kind: PartKind, how: str) -> Said | None:
         return Said(f"No {kind} was found{and_unread(seen)}.")
     if not parts:
         state = " ".join(word for word in words(how) if word in _SORTS or word in _COLOURS)
-        return Said(f"No {kind} is {state}{and_unread(seen)}.")
+        return Said(f"No {kind} is {state}{hinted(every, how, seen)}{and_unread(seen)}.")
     whole = len(parts) == len(every) and not any(word in _SORTS for word in words(how))
-    return Said(", ".join(called_part(part, seen, whole=whole) for part in parts), spots)
+    told = ", ".join(called_part(part, seen, whole=whole) for part in parts)
+    return Said(f"{told}{hinted(every, how, seen)}", spots)
+
+
+def hinted(parts: Sequence[Part], how: str, seen: Seen) -> str:
+    """What must be added where it is asked for empty fields: a hint at what to type is not typed."""
+    empty = any(word in _EMPTY for word in words(how))
+    pale = [called_part(part, seen) for part in parts if empty and part.kind == "field" and is_hint(part, seen)]
+    return f"; pale text, perhaps no more than a hint, stands in {', '.join(pale)}" if pale else ""
 
 
 def and_unread(seen: Seen) -> str:
@@ -118,7 +128,6 @@ def called_part(part: Part, seen: Seen, *, whole: bool = False) -> str:
 _stands_out = re.compile(r"^(?:which|what)\b.*\bbuttons?\b|^(?:which|what)(?:'s| is) the \w+(?: ?-?out)? button$")
 _strong = re.compile(r"\b(?:highlighted|emphasi[sz]ed|primary|default|active|prominent|accented)\b")
 _pale = re.compile(r"\b(?:disabled|inactive|unavailable|(?:grey|gray)(?:ed)?[ -]?out|dimmed|faded)\b")
-_PALER = 0.7  # of the contrast that the other texts have
 _NEUTRAL = frozenset({"white", "light grey", "grey", "dark grey", "black"})
 
 
@@ -145,18 +154,13 @@ def _of_own_colour(seen: Seen, buttons: Sequence[Part]) -> Said | None:
 
 def _paler(seen: Seen, buttons: Sequence[Part]) -> Said | None:
     inked = [(button, seen.lines[button.lines[0]]) for button in buttons if button.lines]
-    looks = sorted((each for each in inked if each[1].ink and each[1].ground), key=lambda each: _contrast(each[1]))
-    if len(looks) != len(buttons) or _contrast(looks[0][1]) > _PALER * _contrast(looks[1][1]):
+    looks = sorted((each for each in inked if each[1].ink and each[1].ground), key=lambda each: contrast(each[1]))
+    if len(looks) != len(buttons) or contrast(looks[0][1]) > PALER * contrast(looks[1][1]):
         return None
     button, line = looks[0]
     ink, ground = line.ink or (0, 0, 0), line.ground or (0, 0, 0)
     said = f'"{text_of(button, seen)}" has paler text than the others: {hued(ink)} on {hued(ground)}.'
     return Said(f"{said} Nothing says more of it.", (part_thing(button, seen).spot,))
-
-
-def _contrast(line: Line) -> int:
-    pairs: zip[tuple[int, int]] = zip(line.ink or (), line.ground or (), strict=True)
-    return max(abs(one - other) for one, other in pairs)
 
 
 _there = re.compile(

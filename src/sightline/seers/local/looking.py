@@ -9,14 +9,19 @@ from sightline.model.geometry import Size
 from sightline.seers.local.boxes import inside
 from sightline.seers.local.charts import charts
 from sightline.seers.local.colours import coloured, dominant, is_photograph
+from sightline.seers.local.ink import mask_of, strokes
+from sightline.seers.local.labels import signed
+from sightline.seers.local.lattice import lattices, ruled
 from sightline.seers.local.layout import laid_out
 from sightline.seers.local.order import order
 from sightline.seers.local.parts import moved, outside, parts, toggles, without_glyphs
 from sightline.seers.local.regions import Pixels, regions
-from sightline.seers.local.seen import Code, Line, Seen
+from sightline.seers.local.seen import Code, Line, Part, Seen
 from sightline.seers.local.tabled import tables
 from sightline.seers.local.turning import turned_box, turned_pixels
 
+_EDGE = 4  # pixels: the border of a field
+_MARKS = 3
 HOMES = ("panel", "bar", "field")  # parts that are read as one
 
 
@@ -37,22 +42,37 @@ def _seen(pixels: Pixels, lines: Sequence[Line], codes: Sequence[Code]) -> Seen:
     inked = coloured(pixels, lines if photograph else without_glyphs(lines, toggles(pixels, lines)))
     known = () if photograph else regions(pixels)
     drawn = charts(pixels, inked, known)
+    inked = signed(pixels, inked, [chart.box for chart in drawn])
     shapes = () if photograph else outside(parts(pixels, inked, known), [chart.box for chart in drawn])
+    ruling = lattices(shapes)
+    cells = {at for lattice in ruling for at in lattice.cells}
+    shapes = tuple(part for at, part in enumerate(shapes) if at not in cells)
     homes = [part.box for part in shapes if part.kind in HOMES]
-    plots = [chart.box for chart in drawn]
+    plots = [*(chart.box for chart in drawn), *(lattice.box for lattice in ruling)]
     places = order(inked, homes, plots)
     read = tuple(inked[place] for place in places)
     where = {old: new for new, old in enumerate(places)}
     charted = frozenset(place for place, line in enumerate(read) if any(inside(line.box, plot) for plot in plots))
-    rows = tables(read, homes, charted)
+    gridded = [table for lattice in ruling if (table := ruled(lattice, read))]
+    rows = tuple(sorted((*tables(read, homes, charted), *gridded), key=lambda table: (table.box.y, table.box.x)))
     return Seen(
         size,
         read,
-        laid_out(read, rows, plots),
+        laid_out(read, rows, [chart.box for chart in drawn]),
         tuple(moved(part, where) for part in shapes),
         rows,
         drawn,
         tuple(codes),
         dominant(pixels),
         photograph,
+        marked=tuple(part.box for part in shapes if part.kind == "field" and not part.lines and _dotted(pixels, part)),
     )
+
+
+def _dotted(pixels: Pixels, part: Part) -> bool:
+    """Whether several marks stand in a row in it: a caret or an arrow is one."""
+    box = part.box
+    inner = pixels[box.y + _EDGE : box.bottom - _EDGE, box.x + _EDGE : box.right - _EDGE]
+    if not inner.size:
+        return False
+    return len(strokes(mask_of(inner), 0, len(inner))) >= _MARKS

@@ -104,8 +104,8 @@ def _headed(there: Titles, what: str) -> Said | None:
 
 _IMAGE = r"(?:the |this )?(?:image|picture|screenshot|screen|photo)"
 _size = re.compile(
-    rf"\b(?:dimensions|resolution|size|width|height) of {_IMAGE}|how (?:big|large|wide|tall|high) is {_IMAGE}"
-    r"|image (?:size|dimensions|resolution)"
+    rf"(?:\b(?:dimensions|resolution|size|width|height) of {_IMAGE}|how (?:big|large|wide|tall|high) is {_IMAGE}"
+    r"|image (?:size|dimensions|resolution))(?: in pixels)?$"
 )
 
 
@@ -140,7 +140,7 @@ _whole = re.compile(
 
 def text_at(asked: Asked) -> Said | None:
     near = _beside.search(asked.low)
-    if near and re.match(r"what(?:'s| is| text| stands| are)|which|read", asked.low):
+    if near and re.match(r"what(?:'s| is| text| stands| are)|which|read", asked.low) and not _figurative(asked):
         return _text_near(asked, near["how"], near["what"])
     if not _reads.search(asked.low):
         return None
@@ -151,6 +151,11 @@ def text_at(asked: Asked) -> Said | None:
         return None
     return Said(asked.seen.text or "\n".join(line.text for line in asked.seen.lines) or "No text was found.",
                 spots_of(asked.seen.lines))  # fmt: skip
+
+
+def _figurative(asked: Asked) -> bool:
+    """Whether it is asked which one is "over budget" or "under review": that is no place in an image."""
+    return re.match(r"which\b.*\b(?:over|under) (?!the |this |that |\W)", asked.low) is not None
 
 
 def _region(asked: Asked) -> Box | None:

@@ -84,4 +84,5 @@ def _says_more(text: str, asked: Asked, wanted: int) -> bool:
 def _has(text: str, word: str) -> bool:
     if word in _UNITS and _UNITS[word].search(text):
         return True
-    return word in words(text) or (len(word) > 4 and key(word) in key(text))
+    there = words(text)
+    return word in there or (len(word) > 4 and any(key(word) in key(each) for each in there))  # spaces may be lost

@@ -40,6 +40,7 @@ _SURE, _UNSURE = 0.995, 0.9  # under the first the more exact reader is asked to
 _SHARE, _MOST = 0.25, 3_000  # of the columns read, and columns: what the first of these may cost;
 _SMALL_PRINT = 16  # pixels: the second of the bounds does not hold for lines no higher than this
 _FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are, and how much surer that makes them
+_STROKES = {"一": "—", "二": "="}
 _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
 
@@ -89,8 +90,15 @@ def read_page(pixels: Pixels, engine: Engine, alive: Alive = lambda: True) -> Pa
     unread = [_ink_of(each) for each in tried if each not in good]
     unread += [line.box for line in found if line.confidence < _READ]  # a piece of what was sure as a whole
     late = tuple(_around(pixels, spot) for spot in spots[len(tried) :])
-    lines = tuple(line for line in found if line.confidence >= _READ)
+    lines = tuple(without_strokes([line for line in found if line.confidence >= _READ]))
     return Page(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)
+
+
+def without_strokes(lines: Sequence[Line]) -> list[Line]:
+    """Where nothing else is Chinese or Japanese, the numbers one and two of those by themselves are a dash and "="."""
+    if any(far_east(line.text) and line.text not in _STROKES for line in lines):
+        return list(lines)
+    return [replace(line, text=_STROKES.get(line.text, line.text)) for line in lines]
 
 
 def _known(tried: Sequence[_Try]) -> list[_Try]:

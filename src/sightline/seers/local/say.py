@@ -9,6 +9,7 @@ from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
 from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
+from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import hued
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
@@ -128,14 +129,19 @@ def _few(sentences: list[str], kind: str) -> Iterable[str]:
     return [*sentences[:_MOST], *more]
 
 
+def _an(name: str) -> str:
+    return f"An {name}" if name.startswith("o") else f"A {name}"
+
+
 def _panel(part: Part, seen: Seen) -> str:
     first = next((f', which begins with "{seen.lines[at].text}"' for at in part.lines[:1]), "")
-    return f"A {colour_name(part.colour)} panel at {part.box}{first}."
+    return f"{_an(colour_name(part.colour))} panel at {part.box}{first}."
 
 
 def _field(part: Part, seen: Seen, label: Line | None) -> str:
     blank = "holds something that could not be read" if unread_in(seen, part.box) else "is empty"
-    held = f'holds "{text_of(part, seen)}"' if part.lines else blank
+    pale = PALE_TEXT if is_hint(part, seen) else ""
+    held = f'holds "{text_of(part, seen)}"{pale}' if part.lines else blank
     return f"A field{_quoted(label)} at {part.box} {held}."
 
 
@@ -160,7 +166,7 @@ def _quoted(label: Line | None) -> str:
 def _button(part: Part, seen: Seen) -> str:
     line = next((seen.lines[at] for at in part.lines), None)
     ink = f", {colour_name(line.ink)} text" if line and line.ink else ""
-    return f'A {colour_name(part.colour)} button "{text_of(part, seen)}" at {part.box}{ink}.'
+    return f'{_an(colour_name(part.colour))} button "{text_of(part, seen)}" at {part.box}{ink}.'
 
 
 def _written(seen: Seen) -> Iterator[str]:

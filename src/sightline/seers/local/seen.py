@@ -85,5 +85,6 @@ class Seen:
     photograph: bool = False  # its pixels are a picture's, not a screen's or a page's
     turned: int = 0  # degrees clockwise by which it was turned to be read: size and places are as it stands then
     unread: tuple[Box, ...] = ()  # what looks like lines of text and could not be read
+    marked: tuple[Box, ...] = ()  # fields with marks in them that are no text, as the dots of a password
     late: tuple[Box, ...] = ()  # lines that were left for lack of time
     searched: bool = True  # whether there was time to look for lines everywhere

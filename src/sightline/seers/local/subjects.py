@@ -108,7 +108,7 @@ class Asked:
 
     def wants(self, text: str) -> bool:
         """Whether a text is of the kind that is asked for: a time, or a number."""
-        if self.low.startswith("when"):
+        if re.match(r"when\b|(?:what|which) (?:time|date|day)\b", self.low):
             return _time.search(text) is not None
         return not re.match(r"how (?:much|many|long|high|old|far)\b", self.low) or re.search(r"\d", text) is not None
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sightline.model.asking import Spot
+from sightline.seers.local.boxes import inside
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import of_kind, tables, words
-from sightline.seers.local.listing import FILL, and_unread, sorted_out
-from sightline.seers.local.seen import Mark, PartKind, Seen
+from sightline.seers.local.listing import FILL, and_unread, hinted, sorted_out
+from sightline.seers.local.seen import Mark, Part, PartKind, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, bare, part_thing, spots_of
 
 _COUNTED: Mapping[str, PartKind] = {
@@ -45,10 +46,30 @@ def _occurrences(phrase: str, seen: Seen) -> Said:
 
 
 def _parts_counted(asked: Asked, kind: PartKind, rest: str) -> Said | None:
-    parts = sorted_out(of_kind(asked.seen, kind), rest, asked.seen)
+    every = of_kind(asked.seen, kind)
+    parts = sorted_out(every, rest, asked.seen)
     if parts is None:
         return None
-    return Said(f"{len(parts)}{and_unread(asked.seen)}", tuple(part_thing(part, asked.seen).spot for part in parts))
+    large = _large_buttons(asked.seen) if kind == "button" and len(parts) == len(every) else ""
+    more = f"{_nested(parts)}{large}{hinted(every, rest, asked.seen)}{and_unread(asked.seen)}"
+    return Said(f"{len(parts)}{more}", tuple(part_thing(part, asked.seen).spot for part in parts))
+
+
+def _nested(parts: Sequence[Part]) -> str:
+    """Of panels that stand in others it is said that they do: which of them are meant, nobody can tell."""
+    within = [part for part in parts if any(part is not other and inside(part.box, other.box) for other in parts)]
+    return f", {len(within)} of them within others" if within else ""
+
+
+def _large_buttons(seen: Seen) -> str:
+    """What must be added to a number of buttons: panels that hold no more than a word in their middle."""
+    held = [(part.box, seen.lines[part.lines[0]].box) for part in of_kind(seen, "panel") if len(part.lines) == 1]
+    large = sum(
+        abs(box.x + box.right - text.x - text.right) <= max(8, 0.1 * box.width)
+        and abs(box.y + box.bottom - text.y - text.bottom) <= max(8, 0.2 * box.height)
+        for box, text in held
+    )
+    return f"; {large} panels with one text in the middle may be large buttons" if large > 1 else ""
 
 
 def _things_counted(asked: Asked, what: str) -> Said | None:

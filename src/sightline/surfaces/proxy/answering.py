@@ -3,7 +3,7 @@ next one is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -12,13 +12,20 @@ from sightline.dial import Exchange
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.asides import MOST_LEGS, Aside, Asides
-from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole, whole_of
+from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole
 from sightline.surfaces.proxy.reply import Reply
 from sightline.wire.loop import Leg
 from sightline.wire.loop.leg import Block, leg, mapping
 from sightline.wire.unrolled import unrolled
 
 _TOO_MANY = f"Sightline: the model asked for images in {MOST_LEGS} answers in a row and came to no end."
+
+_SAYS: Mapping[WireName, str] = {
+    "anthropic": "content",
+    "openai_chat": "choices",
+    "openai_responses": "output",
+    "gemini": "candidates",
+}
 
 
 @dataclass(slots=True)
@@ -29,6 +36,7 @@ class Answering:
     reply: Reply
     streams: bool  # the client asked for events
     ask: Callable[[Callable[[], Awaitable[bytes]]], Awaitable[Exchange | Refusal]]  # for the next leg
+    read: Callable[[Exchange], Awaitable[bytes | bytearray | None]]  # all of a whole answer, unpacked
     rest: Callable[[Exchange], None]  # an exchange that is over
 
     async def run(self, exchange: Exchange) -> list[Block] | None:
@@ -39,13 +47,18 @@ class Answering:
         ear = self.aside.loop.listener(self.aside.names)
         while True:
             try:
-                await self.reply.relay(exchange, ear)
+                events = await self._late(exchange) if ear.legs else None
+                if events is None:
+                    await self.reply.relay(exchange, ear)
+                else:
+                    await self.reply.heard(events, ear)
             finally:
                 self.rest(exchange)
             if self.reply.ended:
                 return ear.usages if ear.legs else None
             if not ear.inner:
-                await self.asides.done(self.aside, ear.leg(), beside=ear.asks)
+                if not ear.failed:
+                    await self.asides.done(self.aside, ear.leg(), beside=ear.asks)
                 await self.reply.finished(ear.last)
                 return ear.usages
             following = await self._next(ear.leg())
@@ -54,9 +67,14 @@ class Answering:
             ear.begin()
             exchange = following
 
+    async def _late(self, exchange: Exchange) -> bytes | None:
+        """The events of a leg that came in one piece, though those before it were streams."""
+        data = await self.read(exchange) if is_whole(exchange) else None
+        return None if data is None or _answer(self.wire, data) is None else unrolled(self.wire, data)
+
     async def _next(self, asked: Leg) -> Exchange | None:
         """The next leg; None: there is none, and the client has been told."""
-        if len(self.aside.legs) + 1 >= MOST_LEGS:
+        if self.aside.is_last:
             await self.reply.refused(400, _TOO_MANY)
             return None
 
@@ -105,19 +123,28 @@ class Answering:
 
     async def _read(self, exchange: Exchange, *, heard: bool) -> Block | None:
         """A whole answer in which something is ours; None: it goes on as it is."""
-        data = await whole_of(exchange) if exchange.status == 200 else None
+        data = await self.read(exchange) if exchange.status == 200 else None
         if data is None or (heard and not any(f'"{name}"'.encode() in data for name in self.aside.names)):
             return None
-        try:
-            answer = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            return None
-        return answer if isinstance(answer, dict) else None
+        return _answer(self.wire, data)
 
     async def _joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
-        body = orjson.dumps(self.aside.loop.whole(answers, self.aside.names))
-        events = unrolled(self.wire, body) if self.streams else None
+        try:
+            body = orjson.dumps(self.aside.loop.whole(answers, self.aside.names))
+            events = unrolled(self.wire, body) if self.streams else None
+        except TypeError:  # so deep that it can be read, and not be written
+            await self.reply.relay(exchange)
+            return
         if events is not None:
             await self.reply.unrolled(exchange, events)
         else:
             await self.reply.joined(exchange, body)
+
+
+def _answer(wire: WireName, data: bytes | bytearray) -> Block | None:
+    """A whole answer of a wire; None: it is none, or an error."""
+    try:
+        answer = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return answer if isinstance(answer, dict) and isinstance(answer.get(_SAYS[wire]), list) else None

@@ -21,7 +21,7 @@ from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, witho
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection
+from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection, whole_of
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.presence import Presence
@@ -29,7 +29,7 @@ from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.jsontext import Document
-from sightline.wire.loop import LOOPS
+from sightline.wire.loop.choice import no_choice
 from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
@@ -76,6 +76,10 @@ class Proxy:
         self._watch = watch or Watch(record)
         self._asides = None if tools is None else Asides(engine, record, tools)
         self._mounts = mounts or {}  # other applications, each at a path of its own
+
+    async def close(self) -> None:
+        if self._asides is not None:
+            await self._asides.close()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -180,10 +184,16 @@ class Proxy:
         """What the upstream answers; and who listens for calls of ours in it, if that has to be."""
         if isinstance(body, Flowing):
             return _Asked(await self._forward(request, way, body.pieces))
-        aside: Aside | None = None
-        if reading is not None and self._asides is not None:
-            body, reading, aside = await self._with_tools(self._asides, request, way, body, reading)
-        return _Asked(await self._sent(request, way, body, reading, reply), aside)
+        if reading is None or self._asides is None:
+            return _Asked(await self._sent(request, way, body, reading, reply))
+        more, with_more, aside = await self._with_tools(self._asides, request, way, body, reading)
+        outcome = await self._sent(request, way, more, with_more, reply)
+        if more is body or isinstance(outcome, Refusal) or outcome.status not in (400, 422):
+            return _Asked(outcome, aside)
+        self._dialler.rest(outcome, way.url)  # perhaps it is our calls that it will not have
+        again = replace(body, again=True)
+        more, with_more, aside = await self._with_tools(self._asides, request, way, again, reading, weave=False)
+        return _Asked(await self._sent(request, way, more, with_more, reply), aside)
 
     def _sent(
         self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
@@ -194,13 +204,15 @@ class Proxy:
             self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
         if reading is not None and reading.added:
             return self._with_more(request, way, body, reading)
-        return self._forward(request, way, [body.data], Changes(unpacked=body.remade, read=_streams(reading)))
+        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=body.again)
+        return self._forward(request, way, [body.data], changes)
 
     async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
         """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
         assert isinstance(reading.texts, Document)
         more = reading.texts.splice(reading.added)
-        exchange = await self._forward(request, way, more, Changes(unpacked=True, read=True))
+        changes = Changes(unpacked=True, read=True, repeated=body.again)
+        exchange = await self._forward(request, way, more, changes)
         if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
             return exchange
         with _closed_unless_kept(exchange):
@@ -208,31 +220,37 @@ class Proxy:
         if no is None or not any(name in no.words for name in reading.scene.ours):
             return exchange
         self._dialler.rest(exchange, way.url)
+        self._unwanted(request, way, reading)
         changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=True)
         return await self._forward(request, way, [body.data], changes)
 
+    def _unwanted(self, request: Request, way: Route, reading: Reading) -> None:
+        """An upstream has named our tools in its no: they are not offered again at once."""
+        if self._asides is not None:
+            self._asides.unwanted(self._visitor(request, way), reading.scene.model)
+
     async def _with_tools(
-        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading
+        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading, *, weave: bool = True
     ) -> tuple[Held, Reading, Aside | None]:
         """With our calls back in their places, and tools of ours, where there is room for some."""
         assert way.wire is not None
         visitor = self._visitor(request, way)
         asked = reading
         try:
-            data, notes = await asides.woven(reading, way, visitor)
+            data, notes = await asides.woven(reading, way, visitor) if weave else (None, ())
             again = None if data is None else self._reading(way, data)
             if data is not None and again is not None:
                 body, reading = Held(data, remade=True), again
             reading = replace(reading, notes=notes) if notes else reading
             if is_listed(way) and reading.scene.stream:  # in which nobody could listen
                 return body, reading, None
-            reading, names = asides.offered(reading, way, visitor)
+            reading, names = asides.offered(reading, way, visitor, known=data is not None)
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be given tools; it goes on without")
             return body, reading, None
         if not names or way.endpoint.counts:
             return body, reading, None
-        return body, reading, Aside(LOOPS[way.api], names, reading, asked, visitor, asked.scene.model)
+        return body, reading, Aside(way.api, names, reading, asked, visitor, asked.scene.model)
 
     async def _answered(
         self, asides: Asides, aside: Aside, request: Request, way: Route, exchange: Exchange, reply: Reply
@@ -242,15 +260,26 @@ class Proxy:
             reading = self._reading(way, data)
             if reading is None:
                 return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
-            reading, _ = asides.offered(reading, way, aside.visitor)
-            return await self._sent(request, way, Held(data, remade=True), reading, reply)
+            reading, _ = asides.offered(reading, way, aside.visitor, known=True)
+            held = Held(data, remade=True, again=True)
+            if not aside.is_last or not reading.added:
+                return await self._sent(request, way, held, reading, reply)
+            words_only = replace(reading, added=(*reading.added, no_choice(way.api, reading.tree)))
+            found = await self._sent(request, way, held, words_only, reply)
+            if isinstance(found, Refusal) or found.status not in (400, 422):
+                return found
+            self._dialler.rest(found, way.url)  # perhaps it knows no such choice
+            return await self._sent(request, way, held, reading, reply)
 
         def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
             return self._in_time(following(body), reply, stream=_waits(way, aside.reading))
 
+        def read(exchange: Exchange) -> Awaitable[bytes | bytearray | None]:
+            return self._in_time(whole_of(exchange), reply, stream=_waits(way, aside.reading))
+
         streams = aside.reading.scene.stream
         rest = partial(self._dialler.rest, url=way.url)
-        used = await Answering(asides, aside, way.api, reply, streams, ask, rest).run(exchange)
+        used = await Answering(asides, aside, way.api, reply, streams, ask, read, rest).run(exchange)
         if used is not None and (aside.legs or len(used) > 1):
             self._tell(request, way, Receipt(way.upstream.name, aside.model, notes=in_legs(aside, used)))
 
@@ -300,7 +329,7 @@ class Proxy:
         visitor = self._visitor(request, way)
         prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
         if prepared is None:
-            return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
+            return await self._forward(request, way, [body.data], _changes(body))
         exchange = await self._prepared_sent(request, way, body, prepared)
         if isinstance(exchange, Refusal):
             return exchange
@@ -310,6 +339,7 @@ class Proxy:
         with _closed_unless_kept(exchange):
             again = await _safely(self._engine.repair(prepared, visitor, no.status, no.words))
         if again is None and reading.added and any(name in no.words for name in reading.scene.ours):
+            self._unwanted(request, way, reading)
             again = await _safely(self._engine.prepare(without_tools(reading), visitor, paid=not way.endpoint.counts))
         if again is None:
             return exchange
@@ -328,11 +358,12 @@ class Proxy:
     async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
         parts = _written(prepared) if prepared.edits else [body.data]
         if parts is None:
-            return await self._forward(request, way, [body.data], Changes(unpacked=body.remade))
+            return await self._forward(request, way, [body.data], _changes(body))
         if prepared.receipt.sights or prepared.receipt.notes:
             self._tell(request, way, prepared.receipt)
         self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
-        changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=prepared.taught is not None)
+        repeated = prepared.taught is not None or body.again
+        changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=repeated)
         url = prepared.address(way.url)
         return await self._forward(request, way if url == way.url else replace(way, url=url), parts, changes)
 
@@ -375,6 +406,10 @@ def _written(prepared: Prepared) -> Body | None:
     except Exception:  # the same
         log.exception("a request could not be written; it goes on untouched")
         return None
+
+
+def _changes(body: Held) -> Changes:
+    return Changes(unpacked=body.remade, repeated=body.again)
 
 
 @contextmanager

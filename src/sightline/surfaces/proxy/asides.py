@@ -10,26 +10,38 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
+from sightline.engine.shelf import Shelf
 from sightline.model.answered import Answered
 from sightline.model.edit import Edit
 from sightline.model.ports import Record
+from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
+from sightline.passes.tools import called
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
 from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
-from sightline.wire.loop.leg import Block, Called, known_by, seen
+from sightline.wire.loop.leg import Block, Called, Sign, known_by, seen
+from sightline.wire.shape import value_in
 
 log = logging.getLogger("sightline")
 
-_PENDING_SECONDS = 120.0  # after which a look that nobody finished counts as interrupted
+_PENDING_SECONDS = 30.0  # after which a look that nobody finished counts as interrupted
 _AGAIN = 0.1
 _INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
 _CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
+_UNWANTED_SECONDS = 3600.0  # in which an upstream that will not have our tools is not asked again
+_REFUSALS = 256
 MOST_LEGS = 8
+MOST_ASKS = 8  # that are answered in a leg
+_LOOKERS = 16  # looks at a time; beside them is room for what every request waits for
+_TOO_MANY = Result(
+    f"Error (too_large): {MOST_ASKS} looks at a time are answered and this is one more; ask again for it.", failed=True
+)
 _LAST = "\n(This was the last look of this answer: answer now with what is known.)"
 
 Calls = Callable[[str, Json, Visitor, str, str], Result]
@@ -46,7 +58,7 @@ class Tools:
 class Aside:
     """One answer, and what is asked inside of it."""
 
-    loop: Loop
+    wire: WireName
     names: frozenset[str]
     reading: Reading  # of what the client asked, with all that belongs in it
     asked: Reading  # … as the client sent it
@@ -55,12 +67,23 @@ class Aside:
     pasts: list[Past] = field(default_factory=list)
     legs: list[tuple[Leg, Sequence[Block]]] = field(default_factory=list)
 
+    @property
+    def loop(self) -> Loop:
+        return LOOPS[self.wire]
+
+    @property
+    def is_last(self) -> bool:
+        """Is the next leg the last one that there may be?"""
+        return len(self.legs) + 1 >= MOST_LEGS
+
 
 class Asides:
     def __init__(self, engine: Engine, record: Record, tools: Tools) -> None:
         self._engine = engine
         self._record = record
         self._tools = tools
+        self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
+        self._refused: Shelf[float] = Shelf(_REFUSALS)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # What a request becomes.
@@ -69,9 +92,11 @@ class Asides:
         """The body with our calls and results in their places, None: there are none; and what is to be said of it."""
         if not self._record.answers_in_legs(visitor.scope) or not isinstance(reading.texts, Document):
             return None, ()
+        if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
+            return None, ()
         loop = LOOPS[way.api]
         runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
-        keys = list({sign.key for _, sign in runs})
+        keys = list({_key(way.api, sign) for _, sign in runs})
         found: dict[str, list[Answered]] = {}
         for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
             found.setdefault(each.key, []).append(each)
@@ -80,45 +105,56 @@ class Asides:
         notes: list[str] = []
         for run, sign in runs:
             before = names[run.start] if run.start < len(names) else ""
-            known = [each for each in found.get(sign.key, ()) if each.visible == sign.visible]
+            key = _key(way.api, sign)
+            known = [each for each in found.get(key, ()) if each.visible == sign.visible]
             kept = next((each for each in known if each.before in ("", before)), None)
             more = None
             if kept is not None:
                 pasts = [Past.read(leg) for leg in kept.legs]
-                more = loop.woven(reading.tree, run, pasts, await self._results(visitor.scope, kept))
+                more = loop.woven(reading.tree, run, pasts, await self._results(loop, visitor.scope, kept))
                 edits += more or ()
-            if more is None and sign.key in found and sign.alone:
+            if more is None and key in found and sign.alone:
                 notes.append(_CHANGED)
         return b"".join(reading.texts.splice(edits)) if edits else None, tuple(dict.fromkeys(notes))
 
-    def offered(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[Reading, frozenset[str]]:
-        """With tools of ours, where they cannot change what is asked."""
+    def offered(
+        self, reading: Reading, way: Route, visitor: Visitor, *, known: bool = False
+    ) -> tuple[Reading, frozenset[str]]:
+        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called."""
         loop, scene = LOOPS[way.api], reading.scene
-        if scene.partial or not loop.is_open(reading.tree):
+        if scene.partial or not loop.is_open(reading.tree) or self._is_unwanted(visitor, scene.model):
             return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
-        offers = [offer for offer in self._tools.offers(sees) if not _has(scene.tools, offer.name)]
+        ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
+        offers = [each for each in ours if each.name not in scene.tools and called(scene, each.name) is None]
         if not offers:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.added, *loop.offer(reading.tree, offers))
         return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
 
-    async def _results(self, scope: str, kept: Answered) -> Sequence[Block]:
+    def unwanted(self, visitor: Visitor, model: str) -> None:
+        """An upstream will not have our tools."""
+        self._refused.put((visitor.scope, visitor.upstream.name, model), time.monotonic())
+
+    def _is_unwanted(self, visitor: Visitor, model: str) -> bool:
+        refused = self._refused.get((visitor.scope, visitor.upstream.name, model))
+        return refused is not None and time.monotonic() - refused < _UNWANTED_SECONDS
+
+    async def _results(self, loop: Loop, scope: str, kept: Answered) -> Sequence[Block]:
         """What the calls of its last leg brought, which may still be under way, here or in another process."""
         task = self._running.get((scope, kept.key, kept.visible, kept.before))
         if task is not None:
             return await asyncio.shield(task)
         while kept.results is None and time.time() < kept.made + _PENDING_SECONDS:
             await asyncio.sleep(_AGAIN)
-            kept = self._again(scope, kept)
-        if kept.results is None:
-            asks = [ask for ask, *_ in Past.read(kept.legs[-1]).asks]
-            loop = next(loop for loop in LOOPS.values() if all(isinstance(loop.reads(ask), Called) for ask in asks))
-            calls = [call for ask in asks if isinstance(call := loop.reads(ask), Called)]
-            self._record.settle(scope, kept, [loop.result(call, _INTERRUPTED) for call in calls])
-            kept = self._again(scope, kept)
-        return [result for result in kept.results or () if isinstance(result, dict)]
+            kept = await asyncio.to_thread(self._again, scope, kept)
+        if kept.results is not None:
+            return [result for result in kept.results if isinstance(result, dict)]
+        calls = [loop.reads(ask) for ask, *_ in Past.read(kept.legs[-1]).asks]
+        results = [loop.result(call, _INTERRUPTED) for call in calls if isinstance(call, Called)]
+        await asyncio.to_thread(self._record.settle, scope, kept, results)  # which a record may not be able to
+        return results
 
     def _again(self, scope: str, kept: Answered) -> Answered:
         same = (kept.visible, kept.before)
@@ -143,30 +179,45 @@ class Asides:
         """The last leg: from now on the answer is known again. With `beside` it has calls of ours as well."""
         if not aside.pasts and not beside:
             return
-        pasts = [*aside.pasts, Past.of(leg)]
+        last = Past.of(leg)  # a call that was cut short is answered by nobody: it was never made
+        pasts = [*aside.pasts, last if beside else replace(last, asks=())]
         sign = known_by(pasts)
         names = () if sign.alone else self._engine.names(aside.asked)
         before = names[-1] if names else ""
         legs = [past.as_json() for past in pasts]
-        answered = Answered(sign.key, sign.visible, before, legs, None if beside else (), time.time())
+        answered = Answered(_key(aside.wire, sign), sign.visible, before, legs, None if beside else (), time.time())
         scope = aside.visitor.scope
+        keeping = asyncio.ensure_future(asyncio.to_thread(self._record.keep_answered, scope, answered))
         if beside:
             key = (scope, answered.key, answered.visible, answered.before)
-            task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered))
+            task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered, keeping))
             task.add_done_callback(lambda _: self._running.pop(key, None))
-        await asyncio.to_thread(self._record.keep_answered, scope, answered)
+        await asyncio.shield(keeping)
 
-    async def _settled(self, aside: Aside, leg: Leg, answered: Answered) -> Sequence[Block]:
-        results = await self._called(aside, leg, last=False)
-        scope = aside.visitor.scope
-        await asyncio.to_thread(self._record.settle, scope, answered, results)
+    async def _settled(
+        self, aside: Aside, leg: Leg, answered: Answered, keeping: asyncio.Future[None]
+    ) -> Sequence[Block]:
+        results = [aside.loop.result(ask.call, _INTERRUPTED) for ask in leg.asks]
+        try:
+            results = await self._called(aside, leg, last=False)
+        finally:  # also where we end before they do: whoever comes next need not wait for them
+            await keeping
+            await asyncio.to_thread(self._record.settle, aside.visitor.scope, answered, results)
         return results
 
+    async def close(self) -> None:
+        """What is under way is left."""
+        running = [*self._running.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
     async def _called(self, aside: Aside, leg: Leg, *, last: bool) -> list[Block]:
-        """All calls of a leg, side by side."""
+        """All calls of a leg, side by side; so many that their results fit into the next request."""
         turn = self._turn(aside.asked)
-        work = [asyncio.to_thread(self._one, aside, ask.call, turn) for ask in leg.asks]
-        results = await asyncio.gather(*work)
+        loop = asyncio.get_running_loop()
+        work = [loop.run_in_executor(self._lookers, self._one, aside, ask.call, turn) for ask in leg.asks[:MOST_ASKS]]
+        results = [*await asyncio.gather(*work), *[_TOO_MANY] * (len(leg.asks) - len(work))]
         if last and results:
             results[-1] = replace(results[-1], text=results[-1].text + _LAST)
         return [aside.loop.result(ask.call, result) for ask, result in zip(leg.asks, results, strict=True)]
@@ -185,6 +236,11 @@ class Asides:
         return names[opened + 1] if opened + 1 < len(names) else ""
 
 
+def _key(wire: WireName, sign: Sign) -> str:
+    """What one wire has said, no other can write."""
+    return f"{wire} {sign.key}"
+
+
 def without_tools(reading: Reading) -> Reading:
     """As it was before they were offered: an upstream has said that it will not have them."""
     scene = reading.scene
@@ -200,8 +256,3 @@ def in_legs(aside: Aside, used: Sequence[Block]) -> tuple[str, ...]:
         called = f", asked {', '.join(ask.call.name for ask in asks)}" if asks else ""
         lines.append(f"leg {number + 1}: {figures or 'usage unknown'}{called}")
     return tuple(lines)
-
-
-def _has(tools: frozenset[str], name: str) -> bool:
-    """Has the client this tool already: its own, which goes first, or ours by way of MCP?"""
-    return any(each == name or (each.endswith(name) and "sightline" in each) for each in tools)

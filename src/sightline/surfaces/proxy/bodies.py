@@ -32,6 +32,7 @@ class Held:
 
     data: bytes | bytearray
     remade: bool = False  # it is not what the client sent, nor packed as that was
+    again: bool = False  # something was sent for the client's request before
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,13 @@ class Reply:
             await self._start(exchange.status, [*retold(exchange.headers), *headers])
         await self._body(body, more=False)
 
+    async def heard(self, events: bytes, ear: Ear) -> None:
+        """A leg that came in one piece, behind others that were streams."""
+        self._between = False
+        for heard in (ear.hear(events), ear.over()):
+            if heard:
+                await self._say(Chunk(heard))
+
     def waits(self) -> None:
         """One leg of an answer is over, and the next one is not there yet."""
         self._between = True

@@ -1,0 +1,462 @@
+"""Tools of ours where something is odd: answers cut short, upstreams that say no, records that cannot be written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from sightline.model.edit import Replace
+from sightline.store.sqlite import ROWS
+from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS
+from sightline.wire.loop.choice import no_choice
+from tests.proxy.four import asked
+from tests.proxy.legs import (
+    Call,
+    Json,
+    Leg,
+    Script,
+    answer,
+    body,
+    echo,
+    events,
+    heard,
+    joined,
+    results,
+    said,
+    seen,
+    serving,
+    tools,
+    user,
+)
+from tests.proxy.raw import exchange, head, plug, until
+from tests.proxy.running import Running, sightline
+from tests.proxy.test_asides import BLIND, EVERY_WAY, EVERY_WIRE, ON, QUESTIONS, STRONG, ask, post
+from tests.requirements import requirement
+from tests.scripted.faults import Hang
+from tests.scripted.server import Reply
+from tests.seers.local.pictures import page, saved
+
+SECOND = "call_bbbbbbbbbbbb0002"
+READ = Call("call_cccccccccccc0003", "Read", {"path": "a.py"})
+LOOKS = Leg("I will look.", (ask(),))
+FOUND = Leg("It is E42.")
+GEMINI_CUT = {"finishReason": "MAX_TOKENS"}
+
+
+def whole(answered: Json, status: int = 200) -> Reply:
+    return Reply(status, (("content-type", "application/json"),), (json.dumps(answered).encode(),))
+
+
+@contextmanager
+def world(
+    home: Path,
+    wire: str,
+    legs: Sequence[Leg | Reply | Callable[[Json], Leg]],
+    env: dict[str, str] | None = None,
+    patience: float = 10.0,
+) -> Iterator[tuple[Script, Running]]:
+    script = Script(wire, [*legs])
+    where = env if env is not None else ON
+    with (
+        serving(script) as server,
+        sightline(home, f"x=http://127.0.0.1:{server.port}", env=where, patience=patience) as proxy,
+    ):
+        yield script, proxy
+
+
+@EVERY_WIRE
+@requirement("loop.served")
+def test_a_stream_that_tells_its_length_is_passed_on_without_it(tmp_path: Path, wire: str) -> None:
+    told = [b"".join(events(wire, leg, str(number))) for number, leg in enumerate((LOOKS, FOUND))]
+    legs = [Reply(200, (("content-type", "text/event-stream"),), (each,)) for each in told]
+    with world(tmp_path, wire, legs) as (_, proxy):
+        got = post(proxy, wire, [user(wire, "Which code?")], stream=True)
+    assert seen(wire, heard(wire, got.body, stream=True)) == joined(wire, [LOOKS, FOUND])
+
+
+def cut_short(wire: str, leg: Leg) -> Json:
+    """An answer that ended because there was no room for more of it."""
+    made = answer(wire, leg, "2")
+    if wire == "anthropic":
+        return {**made, "stop_reason": "max_tokens"}
+    if wire == "openai_responses":
+        return {**made, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    key, end = ("choices", {"finish_reason": "length"}) if wire == "openai_chat" else ("candidates", GEMINI_CUT)
+    return {**made, key: [{**made[key][0], **end}]}
+
+
+@EVERY_WIRE
+@requirement("loop.substituted")
+def test_a_call_of_ours_that_was_cut_short_is_never_sent_again(tmp_path: Path, wire: str) -> None:
+    half = Leg("Half.", (ask(SECOND),))
+    with world(tmp_path, wire, [LOOKS, whole(cut_short(wire, half)), Leg("Bye.")]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = heard(wire, post(proxy, wire, first).body, stream=False)
+        post(proxy, wire, [*first, *echo(wire, got), user(wire, "Go on.")])
+    told = script.items(1)[len(first) + len(said(wire, LOOKS)) :]
+    later = [*first, *said(wire, LOOKS), *told, *echo(wire, answer(wire, Leg("Half."), "2")), user(wire, "Go on.")]
+    assert without_ids(script.items(2)) == without_ids(later)
+
+
+def without_ids(items: list[Json]) -> str:
+    return json.dumps([{key: value for key, value in item.items() if key not in ("id", "status")} for item in items])
+
+
+@EVERY_WIRE
+@requirement("loop.kept")
+def test_a_look_that_nobody_can_settle_any_more_has_a_result_all_the_same(tmp_path: Path, wire: str) -> None:
+    beside = Leg("Now.", (READ, ask(SECOND)))
+    brings = results(wire, [(READ, "print(1)")])
+    with world(tmp_path, wire, [beside]) as (_, proxy):
+        first = [user(wire, "Look and read.")]
+        got = heard(wire, post(proxy, wire, first).body, stream=False)
+    full = "CREATE TRIGGER full BEFORE UPDATE OF results ON legs BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    with closing(sqlite3.connect(next(tmp_path.rglob(ROWS)))) as database, database:
+        database.execute("UPDATE legs SET results = NULL, made = 0")
+        database.execute(full)
+    with world(tmp_path, wire, [Leg("Bye.")]) as (script, proxy):
+        post(proxy, wire, [*first, *echo(wire, got), *brings])
+    told = json.dumps(script.items(0))
+    assert told.count("the look was interrupted") == 1
+
+
+@requirement("loop.substituted")
+def test_what_one_wire_has_said_is_not_written_into_anothers_words(tmp_path: Path) -> None:
+    for number, calls in enumerate(((), (READ,))):
+        messages, chat = Script("anthropic", [LOOKS, Leg("E42.", calls)]), Script("openai_chat", [Leg("Bye.")])
+        with (
+            serving(messages) as one,
+            serving(chat) as two,
+            sightline(
+                tmp_path / str(number), f"x=http://127.0.0.1:{one.port}", f"y=http://127.0.0.1:{two.port}", env=ON
+            ) as proxy,
+        ):
+            post(proxy, "anthropic", [user("anthropic", "Which?")])
+            echoed = said("openai_chat", Leg("I will look.E42.", calls))
+            brings = results("openai_chat", [(call, "print(1)") for call in calls])
+            items = [user("openai_chat", "Which?"), *echoed, *brings, user("openai_chat", "And?")]
+            asked = json.dumps(body("openai_chat", items, stream=False)).encode()
+            exchange(proxy.url, "/u/y/v1/chat/completions", asked)
+        assert chat.items(0) == items
+
+
+@EVERY_WIRE
+@requirement("loop.rate")
+def test_a_leg_with_more_calls_than_can_be_answered_has_a_result_for_each(tmp_path: Path, wire: str) -> None:
+    many = Leg("", tuple(ask(f"call_{number:016x}") for number in range(MOST_ASKS + 12)))
+    with world(tmp_path, wire, [many, FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")])
+    told = json.dumps(script.items(1))
+    assert (told.count("holds no image"), told.count("looks at a time")) == (MOST_ASKS, 12)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [FOUND])
+
+
+class Eye:
+    """A model on this machine that sees, and takes its time for what is asked of a place."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Semaphore(0)
+        self.answers = threading.Event()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                self._says({"data": [{"id": "eye"}]})
+
+            def do_POST(self) -> None:
+                if b"what is at" in self.rfile.read(int(self.headers["content-length"])):
+                    owner.asked.release()
+                    owner.answers.wait(60)
+                self._says(answer("openai_chat", Leg("E42"), "eye"))
+
+            def _says(self, said: Json) -> None:
+                data = json.dumps(said).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    @property
+    def env(self) -> dict[str, str]:
+        where = {"lmstudio": {"baseUrl": f"http://127.0.0.1:{self.server.server_port}/v1"}}
+        return {
+            "SIGHTLINE_MODELS": json.dumps({"m": {"vision": False}, "eye": {"vision": True}}),
+            "SIGHTLINE_UPSTREAMS": json.dumps(where),
+            "SIGHTLINE_PROVIDER": "lmstudio",
+            "SIGHTLINE_MODEL_ID": "eye",
+        }
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.answers.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@requirement("loop.served")
+def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17", "E42"]))
+    usual = min(32, (os.cpu_count() or 1) + 4)  # threads of an event loop, for everything
+    clients = usual // MOST_ASKS + 1
+
+    sha = f"sha256:{hashlib.sha256(picture).hexdigest()}"
+
+    def says(given: Json) -> Leg:
+        told = json.dumps(given["messages"])
+        client = re.search(r"number (\d)", told)
+        if "tool_result" in told or client is None:
+            return LOOKS if "Look once" in told and "tool_result" not in told else FOUND
+        asks = [{"images": [sha], "question": f"{client[1]}: what is at {n}?"} for n in range(MOST_ASKS)]
+        return Leg("", tuple(Call(f"toolu_{n:016x}", "analyze_image", given) for n, given in enumerate(asks)))
+
+    with Eye() as eye, world(tmp_path, wire, [says] * 99, env=eye.env) as (script, proxy):
+        post(proxy, wire, [asked(wire, "See.", picture)])
+        first = [user(wire, "Look once.")]
+        holds = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False))]
+        looking = [
+            threading.Thread(target=post, args=(proxy, wire, [asked(wire, f"I am number {n}.", picture)]))
+            for n in range(clients)
+        ]
+        for each in looking:
+            each.start()
+        try:
+            for _ in range(min(usual, clients * MOST_ASKS)):
+                assert eye.asked.acquire(timeout=30)
+            assert post(proxy, wire, [*holds, user(wire, "And?")]).status == 200
+            assert "analyze_image" in json.dumps(script.items(-1))
+        finally:
+            eye.answers.set()
+            for each in looking:
+                each.join()
+
+
+NO = {"error": {"message": "tool_use ids were found without results", "type": "invalid_request_error", "code": 400}}
+
+
+@EVERY_WIRE
+@requirement("loop.refused")
+def test_an_upstream_that_will_not_have_our_calls_is_asked_as_the_client_asks(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [LOOKS, FOUND, whole(NO, 400), Leg("Bye."), whole(NO, 422), whole(NO, 400)]) as (
+        script,
+        proxy,
+    ):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "And?")]
+        got = post(proxy, wire, then)
+        assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Bye.")])
+        assert "analyze_image" in json.dumps(script.items(2))
+        assert script.items(3) == then
+        assert (post(proxy, wire, then).status, len(script.asked)) == (400, 6)
+
+
+@EVERY_WIRE
+@requirement("loop.substituted")
+def test_where_no_tool_may_be_called_no_call_is_put_back(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [LOOKS, FOUND, Leg("A title.")]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "A title?")]
+        post(proxy, wire, then, tools=[])
+    assert script.items(2) == then
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai_chat", "openai_responses"])
+@requirement("loop.injected")
+def test_a_model_that_sees_may_call_what_it_finds_in_its_conversation(tmp_path: Path, wire: str) -> None:
+    env = {"SIGHTLINE_MODELS": json.dumps({"m": {"vision": False}, "sees": {"vision": True}})}
+    again = Leg("Again.", (ask(SECOND),))
+    with world(tmp_path, wire, [LOOKS, FOUND, again, FOUND, FOUND], env=env) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Sure?")]
+        got = post(proxy, wire, then, model="sees")
+        post(proxy, wire, first, model="sees")
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [again, FOUND])
+    assert script.asked[1]["tools"] == script.asked[2]["tools"] == script.asked[3]["tools"]
+    assert "analyze_image" not in json.dumps(script.asked[4]), "where it never called, it is not asked to"
+
+
+@EVERY_WIRE
+@requirement("loop.refused")
+def test_a_tool_that_is_not_wanted_is_offered_once(tmp_path: Path, wire: str) -> None:
+    no = whole({"error": {"message": "Invalid schema for function 'analyze_image'", "code": 400}}, 400)
+    with world(tmp_path, wire, [no, Leg("One."), Leg("Two.")]) as (script, proxy):
+        for _ in range(2):
+            assert post(proxy, wire, [user(wire, "Hi.")]).status == 200
+    assert ["analyze_image" in json.dumps(asked["tools"]) for asked in script.asked] == [True, False, False]
+
+
+@EVERY_WIRE
+@requirement("loop.one_message")
+def test_a_leg_that_comes_in_one_piece_goes_on_the_stream_that_has_begun(tmp_path: Path, wire: str) -> None:
+    more, last = (whole(answer(wire, leg, leg.text)) for leg in (Leg("Once more.", (ask(SECOND),)), FOUND))
+    with world(tmp_path, wire, [LOOKS, more, last, FOUND]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = heard(wire, post(proxy, wire, first, stream=True).body, stream=True)
+        assert seen(wire, got) == joined(wire, [LOOKS, Leg("Once more."), FOUND])
+        post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
+    assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
+
+
+@EVERY_WAY
+@requirement("loop.fails")
+def test_an_error_under_a_good_status_is_told_and_not_remembered(tmp_path: Path, wire: str, stream: bool) -> None:
+    error = {"error": {"code": 502, "message": "Provider down"}, "user_id": "u"}
+    with world(tmp_path, wire, [LOOKS, whole(error), FOUND]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = post(proxy, wire, first, stream=stream)
+        assert "Provider down" in got.body.decode()
+        if not stream:
+            assert json.loads(got.body) == error
+        then = [*first, *said(wire, Leg(LOOKS.text)), user(wire, "And?")]
+        post(proxy, wire, then)
+    assert script.items(2) == then
+
+
+@EVERY_WIRE
+@requirement("loop.fails")
+def test_a_stream_that_ends_with_an_error_is_not_remembered(tmp_path: Path, wire: str) -> None:
+    error = {"type": "error", "error": {"type": "overloaded_error", "code": 502, "message": "Provider down"}}
+    broken = (*events(wire, Leg("It"), "2")[:-3], b"event: error\ndata: " + json.dumps(error).encode() + b"\n\n")
+    failing = Reply(200, (("content-type", "text/event-stream"),), broken, streamed=True)
+    with world(tmp_path, wire, [LOOKS, failing, FOUND]) as (_, proxy):
+        assert b"Provider down" in post(proxy, wire, [user(wire, "Which code?")], stream=True).body
+    with closing(sqlite3.connect(next(tmp_path.rglob(ROWS)))) as database:
+        assert database.execute("SELECT COUNT(*) FROM legs").fetchone() == (0,)
+
+
+@requirement("loop.served")
+def test_a_client_that_streams_is_kept_alive_while_a_whole_answer_comes(tmp_path: Path) -> None:
+    wire, hang = "anthropic", Hang(after=0)
+    slow = Reply(
+        200, (("content-type", "application/json"),), (json.dumps(answer(wire, FOUND, "1")).encode(),), fault=hang
+    )
+    asked = json.dumps(body(wire, [user(wire, "Hello.")], stream=True)).encode()
+    with world(tmp_path, wire, [slow], patience=0.05) as (_, proxy), plug(proxy.url) as connection:
+        connection.settimeout(20)
+        connection.sendall(head("/u/x/v1/messages", len(asked)) + asked)
+        try:
+            assert b"event: ping" in until(connection, b"event: ping")
+        finally:
+            hang.release()
+        assert b"E42" in until(connection, b"message_stop")
+
+
+@requirement("loop.fails")
+def test_an_answer_too_deep_to_be_written_goes_on_as_it_came(tmp_path: Path) -> None:
+    wire = "anthropic"
+    deep = json.dumps(answer(wire, Leg("Now.", (ask(), READ)), "1")).replace('"a.py"', "[" * 600 + "]" * 600).encode()
+    with world(tmp_path, wire, [Reply(200, (("content-type", "application/json"),), (deep,))]) as (_, proxy):
+        got = post(proxy, wire, [user(wire, "Look and read.")])
+    assert (got.status, got.body) == (200, deep)
+
+
+@requirement("loop.rate")
+def test_what_one_client_asks_is_no_part_of_anothers_turn(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17"]))
+    sha = f"sha256:{hashlib.sha256(picture).hexdigest()}"
+    legs = [Leg("", (Call(STRONG, "analyze_image", {"images": [sha], "question": each}),)) for each in QUESTIONS]
+    env = {**BLIND, "SIGHTLINE_MAX_TOOL_CALLS_PER_TURN": "1"}
+    given = json.dumps(body(wire, [asked(wire, "See.", picture)], stream=False)).encode()
+    with world(tmp_path, wire, [legs[0], FOUND, legs[1], FOUND, legs[2], FOUND], env=env) as (script, proxy):
+        for key in ("A", "B", "A"):
+            exchange(proxy.url, "/u/x/v1/messages", given, headers=[("authorization", f"Bearer {key}")])
+    told = ["as many questions as one turn allows" in json.dumps(script.items(number)) for number in (1, 3, 5)]
+    assert told == [False, False, True]
+
+
+MANY = [Leg(f"{number} ", (ask(f"call_{number:016x}"),)) for number in range(MOST_LEGS - 1)]
+ONLY_WORDS: dict[str, Json] = {
+    "anthropic": {"tool_choice": {"type": "none"}},
+    "gemini": {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}},
+}
+
+
+@EVERY_WAY
+@requirement("loop.eight")
+def test_the_last_leg_is_asked_for_in_words_alone(tmp_path: Path, wire: str, stream: bool) -> None:
+    only = ONLY_WORDS.get(wire, {"tool_choice": "none"})
+    with world(tmp_path, wire, [*MANY, FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")], stream=stream)
+    assert seen(wire, heard(wire, got.body, stream=stream)) == joined(wire, [*MANY, FOUND])
+    *legs, last = script.asked
+    assert {key: last.get(key) for key in only} == only
+    assert not any(key in leg for leg in legs for key in only)
+    assert all(leg["tools"] == last["tools"] for leg in legs)
+
+
+@EVERY_WIRE
+@requirement("loop.eight")
+def test_an_upstream_that_knows_no_such_choice_has_it_all(tmp_path: Path, wire: str) -> None:
+    with world(tmp_path, wire, [*MANY, whole(NO, 400), FOUND]) as (script, proxy):
+        got = post(proxy, wire, [user(wire, "Look.")])
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [*MANY, FOUND])
+    assert not any(key in script.asked[-1] for key in ("tool_choice", "toolConfig"))
+
+
+def test_a_choice_that_was_made_is_made_anew() -> None:
+    config: Json = {"function_calling_config": {"mode": "AUTO"}, "x": 1}
+    made = no_choice("gemini", {"tool_config": config})
+    assert made == Replace(("tool_config",), {"function_calling_config": {"mode": "NONE"}, "x": 1})
+    assert no_choice("openai_chat", {"tool_choice": "auto"}) == Replace(("tool_choice",), "none")
+
+
+@requirement("loop.resumed")
+def test_a_look_that_was_under_way_when_the_process_ended_keeps_nobody_waiting(tmp_path: Path) -> None:
+    wire, picture = "anthropic", saved(page(["E17", "E42"]))
+    given = {"images": [f"sha256:{hashlib.sha256(picture).hexdigest()}"], "question": "what is at 1?"}
+    beside = Leg("Now.", (READ, Call(SECOND, "analyze_image", given)))
+    first = [asked(wire, "Look and read.", picture)]
+    with Eye() as eye:
+        with world(tmp_path, wire, [beside], env=eye.env) as (_, proxy):
+            got = heard(wire, post(proxy, wire, first).body, stream=False)
+            assert eye.asked.acquire(timeout=30)
+        with closing(sqlite3.connect(next(tmp_path.rglob(ROWS)))) as database:
+            (kept,) = database.execute("SELECT results FROM legs").fetchone()
+        with world(tmp_path, wire, [FOUND], env=eye.env) as (script, proxy):
+            post(proxy, wire, [*first, *echo(wire, got), *results(wire, [(READ, "print(1)")])])
+    assert "the look was interrupted" in kept
+    assert json.dumps(script.items(0)).count("the look was interrupted") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("mcp__sightline__analyze_image", True),
+        ("mcp_sightline_analyze_image", True),
+        ("mcp__plugin_vision_sightline__analyze_image", True),
+        ("sightline.analyze_image", True),
+        ("my_sightlines_analyze_image", False),
+        ("sightline_reanalyze_image", False),
+        ("mcp__zai__analyze_image", False),
+    ],
+)
+@requirement("loop.injected")
+def test_our_tool_by_way_of_mcp_goes_by_the_same_names_everywhere(tmp_path: Path, name: str, ours: bool) -> None:
+    wire, picture = "openai_chat", saved(page(["E17"]))
+    own = json.loads(json.dumps(tools(wire)).replace('"Read"', f'"{name}"'))
+    with world(tmp_path, wire, [FOUND], env=BLIND) as (script, proxy):
+        post(proxy, wire, [asked(wire, "See.", picture)], tools=own)
+    offered = [each["function"]["name"] for each in script.asked[0]["tools"]]
+    assert offered == ([name] if ours else [name, "analyze_image"])
+    assert f"{name if ours else 'analyze_image'} answers questions" in json.dumps(script.items(0))

@@ -15,6 +15,7 @@ from tests.e2e.test_agents import WORDS, answer_of, conversation
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.seers.local.pictures import page, saved
 
 COLOURS = some_colours(seed=23)
 LEFT = describe_quadrants((COLOURS[0], COLOURS[0], COLOURS[2], COLOURS[2]))
@@ -83,6 +84,33 @@ def test_a_call_of_ours_beside_the_agents_own(agent: Agent, play: Play, picture:
     assert both, "what the agent's tool brought, and what ours did, are in one request"
     called = [names[0] for one in outcome.requests if (names := offered(one))[-1:] == ["analyze_image"]]
     assert called, "our tool is the last in the list"
+
+
+@requirement("e2e.loop.third")
+def test_the_third_error_code_of_a_screenshot_is_found_by_a_crop_of_its_own(
+    play: Play, home: Path, tmp_path: Path
+) -> None:
+    """With no key and no network: Claude Code, a blind model, and what is read on this machine."""
+    agent = AGENTS["claude"]
+    shot = tmp_path / "project" / "errors.png"
+    shot.write_bytes(saved(page(["E17 disk is full", "E23 no route", "E42 wrong key"])))
+    below = [{"image_index": 0, "normalized": {"x": 0, "y": 0.26, "width": 1, "height": 0.2}}]
+    look = ("analyze_image", {"images": ["{image}"], "question": "What text is there?", "crop": below})
+    outcome = play(
+        through(agent.attach(agent.blind, "What is the third error code in this screenshot?", str(shot))),
+        provider="blind",
+        script=[[look]],
+        files=at_home(agent, home),
+        environment={
+            **agent.environment,
+            "SIGHTLINE_SEER": "local",
+            "SIGHTLINE_MODELS": json.dumps({agent.blind: {"vision": False}}),
+        },
+    )
+    *_, last = answer_of(outcome).strip().splitlines()
+    assert "E42 wrong key" in answer_of(outcome).rpartition("I was told:")[2], last
+    assert "E17" not in answer_of(outcome).rpartition("I was told:")[2], "only the crop was looked at"
+    assert not any(one.pictures for one in outcome.requests), "no pixel has left this machine"
 
 
 @requirement("e2e.loop.compaction")

@@ -21,15 +21,17 @@ def paths(record: Record, scope: str | None, *folders: str) -> list[str]:
 
 @requirement("record.places")
 def test_images_are_named_by_the_folder_in_which_they_were_found(record: Record) -> None:
-    for image, path in ((CAT, "/work/cat.png"), (DOG, "/work/deep/dog.png"), (COW, "/workshop/cow.png")):
+    for image, path in ((CAT, "/projects/cat.png"), (DOG, "/projects/deep/dog.png"), (COW, "/projects-old/cow.png")):
         record.keep_image("a", image)
         record.place("a", image.sha256, path)
-    assert sorted(paths(record, "a", "/work")) == ["/work/cat.png", "/work/deep/dog.png"], "a workshop is another"
-    assert paths(record, "a", "/work/deep/") == ["/work/deep/dog.png"]
-    assert paths(record, "a", "/work%") == paths(record, "a") == paths(record, "b", "/work") == []
-    assert len(paths(record, None, "/work", "/workshop", "/")) == 3
-    first = record.images("a", ["/work/deep"], 9)
-    assert first == (Kept(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/work/deep/dog.png"),)
+    assert sorted(paths(record, "a", "/projects")) == ["/projects/cat.png", "/projects/deep/dog.png"], (
+        "another one begins alike"
+    )
+    assert paths(record, "a", "/projects/deep/") == ["/projects/deep/dog.png"]
+    assert paths(record, "a", "/projects%") == paths(record, "a") == paths(record, "b", "/projects") == []
+    assert len(paths(record, None, "/projects", "/projects-old", "/")) == 3
+    first = record.images("a", ["/projects/deep"], 9)
+    assert first == (Kept(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/projects/deep/dog.png"),)
     assert len(record.images(None, ["/"], 2)) == 2
 
 
@@ -55,13 +57,13 @@ def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> No
 
 @requirement("record.places")
 def test_places_go_with_their_images_and_stay_with_them(record: Record) -> None:
-    record.place("a", CAT.sha256, "/work/cat.png")
-    assert paths(record, None, "/work") == [], "nothing is named that is not there"
+    record.place("a", CAT.sha256, "/projects/cat.png")
+    assert paths(record, None, "/projects") == [], "nothing is named that is not there"
     record.keep_image("a", CAT)
-    record.place("a", CAT.sha256, "/work/cat.png")
+    record.place("a", CAT.sha256, "/projects/cat.png")
     record.keep_image("a", CAT)
-    assert paths(record, "a", "/work") == ["/work/cat.png"]
+    assert paths(record, "a", "/projects") == ["/projects/cat.png"]
     record.forget(CAT.sha256)
     record.keep_image("a", CAT)
-    assert paths(record, "a", "/work") == []
+    assert paths(record, "a", "/projects") == []
     assert [kept.path for kept in record.images("a", None, 9)] == [""]

@@ -19,12 +19,12 @@ from sightline.wire.loop.leg import (
     Thought,
     Words,
     arguments,
-    in_order,
     mapping,
     summed,
 )
-from sightline.wire.loop.leg import woven as cut
 from sightline.wire.loop.shapes import Offer, Result, Run
+from sightline.wire.loop.weaving import in_order
+from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "messages"

@@ -21,13 +21,13 @@ from sightline.wire.loop.leg import (
     Thought,
     Words,
     arguments,
-    in_order,
     known_by,
     mapping,
     seen,
     summed,
 )
 from sightline.wire.loop.shapes import Offer, Result, Run
+from sightline.wire.loop.weaving import in_order
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "messages"

@@ -17,6 +17,12 @@ PERSONAL = ("SIGHTLINE_", "PI_VISION_PROXY_", "ANTHROPIC_", "OPENAI_", "CLAUDE_"
 PERSONAL_ENDINGS = ("_API_KEY", "_AUTH_TOKEN", "_PROXY", "_proxy")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: many tests wait, for a process or for a clock."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(autouse=True)
 def _a_home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in tuple(os.environ):

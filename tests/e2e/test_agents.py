@@ -103,7 +103,7 @@ def test_over_three_turns_each_request_extends_the_last_one(
         environment=dict(agent.environment),
     )
     assert SHOWN in answer_of(outcome)
-    told = [conversation(one) for one in outcome.requests if "vision_proxy_description" in one.body]
+    told = [conversation(one) for one in outcome.requests if r"<vision_proxy_description\n" in one.body]
     assert len(told) >= 3
     assert all(each[: len(told[0])] == told[0] for each in told), "what was said at a place is said there again"
     assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"

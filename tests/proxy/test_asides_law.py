@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.proxy.legs import (
+    ITEMS,
     OURS,
     WIRES,
     Call,
@@ -81,19 +82,16 @@ class Conversation:
         self.last = Leg()
 
     def answered(self, legs: list[Leg], *, stream: bool) -> None:
-        at = len(self.script.asked)
-        self.script.legs = [*self.script.legs[:at], *legs]
-        asked = body(self.wire, self.holds, stream=stream)
-        got = exchange(self.base, path(self.wire, stream=stream), json.dumps(asked).encode())
-        assert got.status == 200, got.body
-        whole = heard(self.wire, got.body, stream=stream)
+        said_, bodies = self.sent(body(self.wire, self.holds, stream=stream), legs, stream=stream)
+        asked = [each[ITEMS[self.wire]] for each in bodies]
+        whole = heard(self.wire, said_, stream=stream)
         assert seen(self.wire, whole) == joined(self.wire, legs)
         assert used(self.wire, whole) == (100 + legs[-1].used, sum(leg.used for leg in legs))
-        self.ours += self._brought(self.last.calls, self.script.items(at))
-        assert self.script.items(at) == self.ours
+        self.ours += self._brought(self.last.calls, asked[0])
+        assert asked[0] == self.ours
         grown, kept = [*self.ours], [*self.ours]
         for number, leg in enumerate(legs[:-1], 1):
-            items = self.script.items(at + number)
+            items = asked[number]
             told = self._brought(leg.asks, items)
             grown += [*said(self.wire, leg), *told]
             kept += [*self._kept(leg), *told]
@@ -101,6 +99,14 @@ class Conversation:
         self.ours = [*kept, *self._kept(legs[-1])]
         self.holds += [self._dropped(item) for item in echo(self.wire, whole) if not self._is_thought(item)]
         self.last = legs[-1]
+
+    def sent(self, asked: Json, legs: list[Leg], *, stream: bool) -> tuple[bytes, list[Json]]:
+        """What the client gets, and what the upstream was asked for it."""
+        at = len(self.script.asked)
+        self.script.legs = [*self.script.legs[:at], *legs]
+        got = exchange(self.base, path(self.wire, stream=stream), json.dumps(asked).encode())
+        assert got.status == 200, got.body
+        return got.body, self.script.asked[at:]
 
     def goes_on(self, words: str) -> None:
         """The client's part: what its tools brought, or the user's next words."""

@@ -1,0 +1,173 @@
+"""The law of calls of ours, without a proxy around it: what each wire offers, hears, writes and puts back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sightline.model.scene import Json
+from sightline.wire.jsontree import graft
+from sightline.wire.loop import LOOPS, Offer, Past, Result
+from sightline.wire.loop.leg import Block, known_by, leg, seen
+from tests.proxy.legs import ITEMS, WIRES, Call, Leg, Script, answer, body, events, said, tools, user
+from tests.proxy.test_asides import CASES
+from tests.proxy.test_asides_law import Conversation, conversations
+from tests.requirements import requirement
+
+NAMES = frozenset({"analyze_image", "view_image"})
+SCHEMA: dict[str, Json] = {"type": "object", "properties": {}, "additionalProperties": False}
+OFFERS = [Offer("analyze_image", "Looks.", SCHEMA), Offer("view_image", "Shows.", SCHEMA)]
+FOUND = Result("Error (not_found): no such image", failed=True)
+
+
+def offered(wire: str) -> list[Any]:
+    """The tools of a client, and behind them ours, as a wire declares them."""
+    about = [{"name": one.name, "description": one.description} for one in OFFERS]
+    first: list[Any] = list(tools(wire))
+    if wire == "anthropic":
+        return [*first, *({**each, "input_schema": SCHEMA} for each in about)]
+    if wire == "openai_chat":
+        return [*first, *({"type": "function", "function": {**each, "parameters": SCHEMA}} for each in about)]
+    if wire == "openai_responses":
+        plain = {"type": "function", "strict": False, "parameters": SCHEMA}
+        return [*first, *({**plain, **each} for each in about)]
+    bare = {"type": "object", "properties": {}}  # this way of declaring knows no more
+    listed = first[0]["functionDeclarations"]
+    return [{"functionDeclarations": [*listed, *({**each, "parameters": bare} for each in about)]}]
+
+
+class Pure(Conversation):
+    """Both sides of a conversation, and between them nothing but the functions of a wire."""
+
+    kept: list[list[Past]]
+
+    def sent(self, asked: Any, legs: list[Leg], *, stream: bool) -> tuple[bytes, list[Any]]:
+        loop = LOOPS[self.wire]  # type: ignore[index]
+        tree = self.woven(asked)
+        assert loop.is_open(tree)
+        assert graft(tree, loop.offer(tree, OFFERS))["tools"] == offered(self.wire)  # type: ignore[index, call-overload]
+        bodies, done = [tree], []
+        ear, answers, out = loop.listener(NAMES), list[Block](), b""
+        for number, each in enumerate(legs, 1):
+            if stream:
+                out += ear.hear(b"".join(events(self.wire, each, str(number)))) + ear.over()
+                heard, asks, beside = ear.leg(), ear.asks, ear.beside
+            else:
+                answers.append(answer(self.wire, each, str(number)))
+                heard = leg(loop.said(answers[-1]), loop.reads, NAMES)
+                asks, beside = bool(heard.asks) and loop.calls(answers[-1]), bool(heard.calls)
+            assert asks == bool(each.asks)
+            results = [loop.result(ask.call, FOUND) for ask in heard.asks]
+            if asks and not beside:
+                done.append((heard, results))
+                bodies.append(graft(tree, loop.grown(tree, done)))
+                ear.begin()
+        self.late = results
+        self.kept.append([*(Past.of(one, brought) for one, brought in done), Past.of(heard)])
+        return out + ear.last if stream else json.dumps(loop.whole(answers, NAMES)).encode(), bodies
+
+    def woven(self, asked: Any) -> Any:
+        """What the client sends, with our calls back in their places."""
+        loop, edits = LOOPS[self.wire], []  # type: ignore[index]
+        for run in loop.runs(asked):
+            for pasts in self.kept:
+                if known_by(pasts) == seen(run.blocks, loop.reads) and any(past.asks for past in pasts):
+                    calls = [call for past in pasts[-1:] for call, _ in past.asks]
+                    results = [loop.result(loop.reads(call), FOUND) for call in calls]  # type: ignore[arg-type]
+                    more = loop.woven(asked, run, pasts, results)
+                    assert more is not None
+                    edits += more
+                    break
+        return graft(asked, edits)
+
+
+def named(answers: list[list[Leg]]) -> bool:
+    """No two answers look alike to their client, who could not tell them apart."""
+    looks = [("".join("".join(leg.text for leg in legs).split()), legs[-1].visible.calls) for legs in answers]
+    return len({json.dumps([text, [call.id for call in calls]]) for text, calls in looks}) == len(looks)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@requirement("loop.law", "loop.served", "loop.usage")
+def test_both_sides_see_what_they_would_see_without_us(wire: str) -> None:
+    @settings(max_examples=60, deadline=None)
+    @given(conversations().filter(named), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans())
+    def holds(answers: list[list[Leg]], streams: list[bool], drops: bool) -> None:
+        conversation = Pure(wire, "", Script(wire), drops=drops)
+        conversation.kept = []
+        for number, (legs, stream) in enumerate(zip(answers, streams, strict=False)):
+            if number:
+                conversation.goes_on(f"and {number}?")
+            conversation.answered(legs, stream=stream)
+
+    holds()
+
+
+SNAKES = [
+    ("gemini", {"tool_config": {"function_calling_config": {"mode": "any"}}}),
+    ("gemini", {"generation_config": {"candidate_count": 2}}),
+    ("gemini", {"cached_content": "cachedContents/1"}),
+    ("openai_responses", {"background": True}),
+]
+
+
+@pytest.mark.parametrize(("wire", "more"), [*CASES, *SNAKES])
+@requirement("loop.injected")
+def test_where_a_tool_more_would_change_what_is_asked_there_is_no_room_for_one(wire: str, more: Json) -> None:
+    loop = LOOPS[wire]  # type: ignore[index]
+    asked = body(wire, [user(wire, "Hi.")], stream=False)
+    assert loop.is_open(asked)
+    assert not loop.is_open({**asked, **more})  # type: ignore[dict-item]
+    assert not loop.is_open(body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)), "it goes on itself"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@requirement("loop.served")
+def test_what_a_call_brought_is_written_as_its_wire_writes_it(wire: str) -> None:
+    loop = LOOPS[wire]  # type: ignore[index]
+    looks = leg(loop.said(answer(wire, LEG, "1")), loop.reads, NAMES)
+    shown = Result("A door.", (("image/png", "iVBOR"),))
+    assert loop.result(looks.asks[0].call, shown) == SHOWN[wire]
+    *_, edit = loop.grown({ITEMS[wire]: []}, [(looks, [SHOWN[wire]])])
+    assert "A door." in json.dumps(edit.value)  # type: ignore[union-attr]
+
+
+LEG = Leg("Look.", (Call("c1", "view_image", {}),))
+SHOWN: dict[str, Block] = {
+    "anthropic": {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": [
+            {"type": "text", "text": "A door."},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR"}},
+        ],
+    },
+    "openai_chat": {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": [
+            {"type": "text", "text": "A door."},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR"}},
+        ],
+    },
+    "openai_responses": {
+        "type": "function_call_output",
+        "call_id": "c1",
+        "output": [
+            {"type": "input_text", "text": "A door."},
+            {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBOR"},
+        ],
+    },
+    "gemini": {
+        "functionResponse": {
+            "id": "c1",
+            "name": "view_image",
+            "response": {"output": "A door."},
+            "parts": [{"inlineData": {"mimeType": "image/png", "data": "iVBOR"}}],
+        }
+    },
+}

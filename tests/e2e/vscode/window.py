@@ -1,6 +1,6 @@
 """A window of VS Code on the working folder, with the folder's MCP servers started: asks the agent, prints the outcome.
 
-window.py CACHE ENDPOINT WORDS
+window.py CACHE API URL WORDS [--proxied]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 PATIENCE = 150  # seconds
 _DRIVER = Path(__file__).with_name("driver")
+_PATHS = {"chat-completions": "/v1/chat/completions", "messages": "/v1/messages"}
 _MODEL = {"id": "some-model", "name": "some-model", "toolCalling": True, "vision": True, "maxOutputTokens": 4000}
 _CODE = (
     "--host=127.0.0.1 --port=0 --without-connection-token --accept-server-license-terms --telemetry-level=off "
@@ -86,20 +87,28 @@ class Window:
             each.join()
 
 
-def furnish(data: Path, endpoint: str) -> None:
+def furnish(data: Path, api: str, url: str) -> None:
     """What VS Code finds of its user: one model of their own, and an extension that does what they would."""
     user = data / "data" / "User"
     user.mkdir(parents=True)
-    model = {**_MODEL, "maxInputTokens": 100_000, "url": endpoint}
-    group = {"name": "lab", "vendor": "customendpoint", "apiType": "messages", "models": [model]}
+    model = {**_MODEL, "maxInputTokens": 100_000, "url": url + _PATHS[api]}
+    group = {"name": "lab", "vendor": "customendpoint", "apiType": api, "models": [model]}
     (user / "chatLanguageModels.json").write_text(json.dumps([group]), "utf-8")
     (user / "settings.json").write_text(json.dumps({"telemetry.telemetryLevel": "off"}), "utf-8")
     shutil.copytree(_DRIVER, data / "extensions" / "sightline.driver-0.0.1")
 
 
-def main(cache: str, endpoint: str, words: str) -> None:
+def proxied(url: str) -> str:
+    """The address of a proxy of ours in front of a provider; it ends with the others."""
+    serve = ["sightline", "serve", "--port", "0", "--upstream", f"{url}/v1"]
+    proxy = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
+    assert proxy.stdout
+    return next(found[1] for line in proxy.stdout if (found := re.search(r"listens on (\S+)", line)))
+
+
+def main(cache: str, api: str, url: str, words: str, *options: str) -> None:
     with tempfile.TemporaryDirectory(prefix="code-", dir="/tmp", ignore_cleanup_errors=True) as data:
-        furnish(Path(data), endpoint)
+        furnish(Path(data), api, proxied(url) if "--proxied" in options else url)
         window = Window(Path(cache), Path(data), words)
         try:
             print(window.hear())

@@ -47,6 +47,16 @@ _LAB = {
     "apiKey": "sk-test",
     "models": [{"id": name, "input": ["text", "image"]} for name in ("some-model", "deepseek-v4-pro")],
 }
+_SEES = {"capabilities": {"supports": {"vision": True}}}
+_COPILOT = {
+    "providers": [{"name": "lab", "baseUrl": "{url}/v1", "apiKey": "sk-test"}],
+    "models": [{"id": name, "provider": "lab", **_SEES} for name in ("some-model", "deepseek-v4-pro")],
+}
+
+
+def copilot(model: str, *words: str) -> Command:
+    return ["copilot", "--allow-all-tools", "--model", model, *words]
+
 
 AGENTS: Mapping[str, Agent] = {
     agent.name: agent
@@ -98,6 +108,17 @@ AGENTS: Mapping[str, Agent] = {
             blind="deepseek-v4-pro",
             environment={"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"},
             files={".pi/agent/models.json": json.dumps({"providers": {"lab": _LAB}})},
+        ),
+        Agent(
+            "copilot",
+            ask=lambda model, words: copilot(f"lab/{model}", "-p", words),
+            attach=lambda model, words, picture: copilot(f"lab/{model}", "--attachment", picture, "-p", words),
+            go_on=lambda model, words: copilot(f"lab/{model}", "--continue", "-p", words),
+            reads=lambda picture: ("view", {"path": picture}),
+            seeing="some-model",
+            blind="deepseek-v4-pro",
+            environment={"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
+            files={".copilot/providers.json": json.dumps(_COPILOT)},
         ),
     )
 }

@@ -75,6 +75,32 @@ def test_a_blind_model_is_told_what_the_agents_own_tool_has_read(
     assert not shown(outcome, agent.blind)
 
 
+@requirement("run.copilot.sees")
+@pytest.mark.parametrize("provider", ["seeing", "blind"])
+def test_the_variables_of_copilot_are_enough_for_what_its_tool_has_read(
+    play: Play, picture: Path, home: Path, provider: str
+) -> None:
+    """By its variables alone it shows its model no picture of a tool, and calls that model by its bare name."""
+    model = {"seeing": "some-model", "blind": "deepseek-v4-pro"}[provider]
+    own = {"COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_PROVIDER_API_KEY": "sk-own"}
+    named = {"COPILOT_MODEL": model} if provider == "seeing" else {}
+    known = {"upstreams": {"scripted": {"baseUrl": "{url}/v1", "preset": "deepseek"}}}
+    words = ["copilot", "--allow-all-tools", *([] if named else ["--model", model]), "-p", f"Read it and {WORDS}"]
+    outcome = play(
+        words,
+        ["sightline", "run", "--", *words],
+        provider=provider,
+        script=[[AGENTS["copilot"].reads(str(picture))]],
+        files={home / "sightline" / "vision-proxy.json": json.dumps(known)} if provider == "blind" else {},
+        environment={**AGENTS["copilot"].environment, **own, **named},
+    )
+    assert SHOWN not in outcome.ends[0].stdout
+    assert SHOWN in answer_of(outcome)
+    assert bool(shown(outcome, model)) is (provider == "seeing")
+    assert {one.key for one in outcome.requests if one.model == model} == {"sk-own"}
+    assert not list(home.rglob("providers.json"))
+
+
 @requirement("e2e.attach.seeing", "e2e.attach.blind")
 @pytest.mark.parametrize("provider", ["seeing", "blind"])
 def test_a_picture_that_the_user_attaches(agent: Agent, play: Play, picture: Path, home: Path, provider: str) -> None:
@@ -140,12 +166,14 @@ _CALLS = ("function_call", "reasoning")
 
 
 def _plain(value: Any) -> Any:
-    """Without the marks of the prompt cache, which move; one text in a list is that text."""
+    """Without the marks of the prompt cache, which move, and what a client itself writes anew when it is resumed."""
     match value:
         case [{"type": "text", "text": str(text)}]:
             return text
         case dict():
-            return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
+            kept = {name: inner for name, inner in value.items() if inner is not None and not name.startswith("__")}
+            kept |= {"arguments": json.loads(kept["arguments"])} if isinstance(kept.get("arguments"), str) else {}
+            return {name: _plain(inner) for name, inner in kept.items() if name != "cache_control"}
         case list():
             return [_plain(inner) for inner in value]
         case _:

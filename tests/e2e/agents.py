@@ -58,6 +58,10 @@ def copilot(model: str, *words: str) -> Command:
     return ["copilot", "--allow-all-tools", "--model", model, *words]
 
 
+def gemini(model: str, *words: str) -> Command:
+    return ["gemini", "--skip-trust", "--yolo", "-m", model, *words]
+
+
 AGENTS: Mapping[str, Agent] = {
     agent.name: agent
     for agent in (
@@ -122,6 +126,20 @@ AGENTS: Mapping[str, Agent] = {
         ),
     )
 }
+
+# A conversation that it resumes holds each result of a tool twice, which no provider takes: it reads, or it goes on.
+GEMINI = Agent(
+    "gemini",
+    ask=lambda model, words: gemini(model, "-p", words),
+    attach=lambda model, words, picture: gemini(model, "-p", f"{words} @{picture}"),
+    go_on=lambda model, words: gemini(model, "--resume", "latest", "-p", words),
+    reads=lambda picture: ("read_file", {"file_path": picture}),
+    seeing="gemini-3.8-flash",
+    blind="deepseek-v4-pro",
+    environment={"GEMINI_API_KEY": "sk-test", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
+    files={".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}})},
+)
+READING: Mapping[str, Agent] = {**AGENTS, GEMINI.name: GEMINI}
 
 
 def through(command: Command, upstream: str = "scripted") -> Command:

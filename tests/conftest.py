@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+# A suite in the background of a script ignores Ctrl-C, and so would all that it starts; people start things in front.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Hundreds of processes are started here: where nothing compiled may be kept, each compiles everything anew.
 sys.dont_write_bytecode = False

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import multiprocessing
 import os
 import pty
 import subprocess
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any
 
-from sightline.cli.main import VERBS, main
+from tests.cli.forked import Forked
 
 COMMAND = (sys.executable, "-m", "sightline")
-
-# Most of what it costs to start a command is to load it. What is run to its end is forked off a process that has done
-# so already and nothing else: it gets its own words, variables, folder and streams, and ends as any process does.
-_LOADED = multiprocessing.get_context("forkserver")
-_LOADED.set_forkserver_preload([
-    *(f"sightline.cli.{verb.replace('-', '_')}" for verb in VERBS),
-    *("sightline.cli.compose", "sightline.commands", "sightline.look", "sightline.seers.registry", "asyncio"),
-])  # fmt: skip
 
 # The same without the right of the administrator to read and write every file: Linux lets a process give that up.
 _GIVEN_UP = """
@@ -81,36 +70,17 @@ def _started(words: Sequence[str], env: Mapping[str, str], given: str, folder: P
 
 
 def _forked(words: Sequence[str], env: Mapping[str, str], given: str, folder: Path | None) -> Ended:
-    with TemporaryDirectory() as place:
-        streams = [Path(place, name) for name in ("in", "out", "err")]
-        streams[0].write_text(given)
-        process = _LOADED.Process(target=_command, args=(words, dict(env), folder or Path.cwd(), streams))
-        process.start()
-        process.join(120)
-        code = process.exitcode
-        process.kill()
-        process.join()
-        process.close()
-        assert code is not None, "it does not end"
-        return Ended(code, *(stream.read_text() for stream in streams[1:]))
-
-
-def _command(words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Path]) -> None:
-    """The process itself, which has nothing but the modules of the one that it was forked off."""
-    for number, path in enumerate(streams):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY)
-        os.dup2(file, number)
-        os.close(file)
-    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
-    os.environ.clear()
-    os.environ.update(env)
-    os.chdir(folder)
-    warnings.simplefilter("error")
-    sys.argv = ["sightline", *words]
-    try:
-        sys.exit(main())
-    finally:
-        atexit._run_exitfuncs()
+    with TemporaryFile() as into, TemporaryFile() as out, TemporaryFile() as err:
+        into.write(given.encode())
+        into.seek(0)
+        process = Forked(words, env, folder, (into.fileno(), out.fileno(), err.fileno()))
+        try:
+            code = process.wait(120)
+        finally:
+            process.kill()
+        out.seek(0)
+        err.seek(0)
+        return Ended(code, out.read().decode(), err.read().decode())
 
 
 def assert_refused(ended: Ended, *words: str) -> None:

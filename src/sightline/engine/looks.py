@@ -261,7 +261,7 @@ def shared(made: Said) -> str | None:
 
 
 def names_of(seers: Sequence[Seer | Refusal]) -> tuple[str, ...]:
-    """Of those who can be asked."""
+    """The names of those who can be asked."""
     return tuple(seer.name for seer in seers if not isinstance(seer, Refusal))
 
 

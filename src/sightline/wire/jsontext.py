@@ -152,7 +152,7 @@ def _kept(edit: Edit) -> list[Path]:
 
 
 def _value(edit: Edit, text: str, slots: Mapping[Path, _Slot]) -> str:
-    """What an edit writes."""
+    """The text that an edit writes."""
     if isinstance(edit, Replace | Insert):
         return dumps(edit.value)
     assert isinstance(edit, Rebuild), "what leaves writes nothing"

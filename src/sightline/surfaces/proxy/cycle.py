@@ -75,7 +75,7 @@ class Cycle(httptools_impl.RequestResponseCycle):
             if self.connection.serving is self:
                 self.connection.serving = None
             self.connection.tasks.discard(asyncio.current_task())
-            del self.connection  # another one
+            del self.connection  # which holds this cycle: another circle
 
     async def receive(self) -> Message:  # type: ignore[override]
         self._go_on()
@@ -180,7 +180,7 @@ class Cycle(httptools_impl.RequestResponseCycle):
             self.transport.write(data)
 
     def left(self) -> None:
-        """The client has."""
+        """Called when the client has left."""
         self.disconnected = not self.response_complete
         self.message_event.set()
         if self.leaving is not None:
@@ -197,4 +197,4 @@ class Cycle(httptools_impl.RequestResponseCycle):
 
 
 def _nothing() -> None:
-    """Its connection is nobody's any more."""
+    """Stands for `on_response` once the cycle has let go of its connection."""

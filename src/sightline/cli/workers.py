@@ -51,8 +51,6 @@ def _kept_up(number: int, kept: socket, serve: Serve, ready: Callable[[], None])
                 return os.waitstatus_to_exitcode(status) or _FAILED
             say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
             _start(children, who, kept, serve, _quietly)
-    except KeyboardInterrupt:
-        return 0
     finally:
         _ended(list(children))
 

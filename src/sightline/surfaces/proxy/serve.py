@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -44,7 +45,10 @@ class _Server(uvicorn.Server):
         if not self._signals:
             yield
             return
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         with super().capture_signals():
+            if ignored:  # in the background of a script: there Ctrl-C is meant for whoever is in front
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
             yield
 
 

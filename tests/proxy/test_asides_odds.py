@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,7 @@ import pytest
 
 from sightline.model.edit import Replace
 from sightline.store.sqlite import ROWS
-from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS
+from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS, UNWOVEN
 from sightline.wire.loop.choice import no_choice
 from tests.proxy.four import asked
 from tests.proxy.legs import (
@@ -42,6 +43,7 @@ from tests.proxy.legs import (
 from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import Running, sightline
 from tests.proxy.test_asides import BLIND, EVERY_WAY, EVERY_WIRE, ON, QUESTIONS, STRONG, ask, post
+from tests.proxy.test_asides_law import used
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.server import Reply
@@ -272,6 +274,31 @@ def test_an_upstream_that_will_not_have_our_calls_is_asked_as_the_client_asks(tm
 
 
 @EVERY_WIRE
+@requirement("loop.refused")
+def test_what_an_upstream_would_not_have_is_not_put_back_again(tmp_path: Path, wire: str) -> None:
+    """And it is told once; what is looked up later has its own trial."""
+    legs: list[Leg | Reply] = [
+        LOOKS,
+        FOUND,
+        whole(NO, 400),
+        Leg("Yes.", ()),
+        replace(LOOKS, calls=(ask(SECOND),)),
+        Leg("E43."),
+        *[FOUND] * 2,
+    ]
+    with world(tmp_path, wire, legs) as (script, proxy):
+        holds = [user(wire, "Which code?")]
+        for words in ("Sure?", "And that?", "Thanks."):
+            holds += [*echo(wire, heard(wire, post(proxy, wire, holds).body, stream=False)), user(wire, words)]
+        post(proxy, wire, holds)
+        notes = [note for receipt in proxy.receipts for note in receipt.notes]
+    told = [json.dumps(script.items(number)) for number in range(len(script.asked))]
+    assert [STRONG in each for each in told] == [False, True, True, *[False] * 4]
+    assert [SECOND in each for each in told][4:] == [False, True, True]
+    assert notes.count(UNWOVEN) == 1
+
+
+@EVERY_WIRE
 @requirement("loop.substituted")
 def test_where_no_tool_may_be_called_no_call_is_put_back(tmp_path: Path, wire: str) -> None:
     with world(tmp_path, wire, [LOOKS, FOUND, Leg("A title.")]) as (script, proxy):
@@ -314,6 +341,22 @@ def test_a_leg_that_comes_in_one_piece_goes_on_the_stream_that_has_begun(tmp_pat
         first = [user(wire, "Which code?")]
         got = heard(wire, post(proxy, wire, first, stream=True).body, stream=True)
         assert seen(wire, got) == joined(wire, [LOOKS, Leg("Once more."), FOUND])
+        post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
+    assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
+
+
+@EVERY_WAY
+@requirement("loop.one_message", "loop.usage")
+def test_a_leg_that_streams_goes_on_the_answer_that_began_in_one_piece(tmp_path: Path, wire: str, stream: bool) -> None:
+    looks, again, last = replace(LOOKS, used=3), Leg("Once more.", (ask(SECOND),), used=4), replace(FOUND, used=5)
+    parts = tuple(events(wire, again, "2"))
+    streamed = Reply(200, (("content-type", "text/event-stream"),), parts, streamed=True)
+    legs: list[Leg | Reply] = [whole(answer(wire, looks, "1")), streamed, whole(answer(wire, last, "3")), FOUND]
+    with world(tmp_path, wire, legs) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = heard(wire, post(proxy, wire, first, stream=stream).body, stream=stream)
+        assert seen(wire, got) == joined(wire, [looks, again, last])
+        assert used(wire, got) == (105, 12)
         post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
     assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
 

@@ -264,3 +264,17 @@ def test_an_answer_that_was_cut_in_a_call_of_ours_calls_nobody(wire: str) -> Non
     ear.hear(stream.encode())
     ear.over()
     assert not ear.asks
+
+
+@requirement("loop.one_message")
+def test_on_gemini_the_last_chunk_is_never_empty() -> None:
+    """Programs that keep a chunk as a content take one without parts for an answer that failed."""
+    ear = LOOPS["gemini"].listener(NAMES)
+    chunks: list[Json] = [
+        {"content": {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"name": "analyze_image", "args": {}}}]}},
+    ]
+    chunks[1]["finishReason"] = "STOP"
+    for chunk_ in chunks:
+        ear.hear(b"data: " + json.dumps({"responseId": "1", "candidates": [chunk_]}).encode() + b"\n\n")
+    assert json.loads(ear.last[6:])["candidates"][0]["content"]["parts"] == [{"text": ""}]

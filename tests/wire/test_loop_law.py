@@ -72,10 +72,12 @@ class Pure(Conversation):
 
     def woven(self, asked: Any) -> Any:
         """What the client sends, with our calls back in their places."""
-        loop, edits = LOOPS[self.wire], []  # type: ignore[index]
-        for run in loop.runs(asked):
-            for pasts in self.kept:
-                if known_by(pasts) == seen(run.blocks, loop.reads) and any(past.asks for past in pasts):
+        loop, edits, end = LOOPS[self.wire], [], 0  # type: ignore[index]
+        for first in loop.runs(asked):
+            for pasts in self.kept if first.start >= end else ():
+                run = first if known_by(pasts) == seen(first.blocks, loop.reads) else loop.wider(asked, first, pasts)
+                if run and known_by(pasts) == seen(run.blocks, loop.reads) and any(past.asks for past in pasts):
+                    end = run.end
                     calls = [call for past in pasts[-1:] for call, _ in past.asks]
                     results = [loop.result(loop.reads(call), FOUND) for call in calls]  # type: ignore[arg-type]
                     more = loop.woven(asked, run, pasts, results)
@@ -95,9 +97,9 @@ def named(answers: list[list[Leg]]) -> bool:
 @requirement("loop.law", "loop.served", "loop.usage")
 def test_both_sides_see_what_they_would_see_without_us(wire: str) -> None:
     @settings(max_examples=60, deadline=None)
-    @given(conversations().filter(named), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans())
-    def holds(answers: list[list[Leg]], streams: list[bool], drops: bool) -> None:
-        conversation = Pure(wire, "", Script(wire), drops=drops)
+    @given(conversations().filter(named), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans(), st.booleans())
+    def holds(answers: list[list[Leg]], streams: list[bool], drops: bool, parts: bool) -> None:
+        conversation = Pure(wire, "", Script(wire), drops=drops, parts=parts)
         conversation.kept = []
         for number, (legs, stream) in enumerate(zip(answers, streams, strict=False)):
             if number:

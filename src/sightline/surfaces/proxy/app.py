@@ -17,7 +17,7 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
 from sightline.surfaces.proxy.answering import Answering
-from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
+from sightline.surfaces.proxy.asides import UNWOVEN, Aside, Asides, Tools, Woven, in_legs, without_tools
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
 from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
@@ -186,14 +186,19 @@ class Proxy:
             return _Asked(await self._forward(request, way, body.pieces))
         if reading is None or self._asides is None:
             return _Asked(await self._sent(request, way, body, reading, reply))
-        more, with_more, aside = await self._with_tools(self._asides, request, way, body, reading)
+        woven = await self._woven(self._asides, request, way, reading)
+        more, with_more, aside = self._with_tools(self._asides, request, way, body, reading, woven)
         outcome = await self._sent(request, way, more, with_more, reply)
         if more is body or isinstance(outcome, Refusal) or outcome.status not in (400, 422):
             return _Asked(outcome, aside)
         self._dialler.rest(outcome, way.url)  # perhaps it is our calls that it will not have
         again = replace(body, again=True)
-        more, with_more, aside = await self._with_tools(self._asides, request, way, again, reading, weave=False)
-        return _Asked(await self._sent(request, way, more, with_more, reply), aside)
+        more, with_more, aside = self._with_tools(self._asides, request, way, again, reading, Woven())
+        outcome = await self._sent(request, way, more, with_more, reply)
+        if isinstance(outcome, Exchange) and outcome.status < 400:
+            self._asides.unwoven(woven)
+            self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=(UNWOVEN,)))
+        return _Asked(outcome, aside)
 
     def _sent(
         self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
@@ -229,22 +234,28 @@ class Proxy:
         if self._asides is not None:
             self._asides.unwanted(self._visitor(request, way), reading.scene.model)
 
-    async def _with_tools(
-        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading, *, weave: bool = True
+    async def _woven(self, asides: Asides, request: Request, way: Route, reading: Reading) -> Woven:
+        try:
+            return await asides.woven(reading, way, self._visitor(request, way))
+        except Exception:  # a fault of ours must not be worse than our absence
+            log.exception("what was looked up could not be put back; a request goes on without")
+            return Woven()
+
+    def _with_tools(
+        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading, woven: Woven
     ) -> tuple[Held, Reading, Aside | None]:
         """With our calls back in their places, and tools of ours, where there is room for some."""
         assert way.wire is not None
         visitor = self._visitor(request, way)
         asked = reading
         try:
-            data, notes = await asides.woven(reading, way, visitor) if weave else (None, ())
-            again = None if data is None else self._reading(way, data)
-            if data is not None and again is not None:
-                body, reading = Held(data, remade=True), again
-            reading = replace(reading, notes=notes) if notes else reading
+            again = None if woven.body is None else self._reading(way, woven.body)
+            if woven.body is not None and again is not None:
+                body, reading = Held(woven.body, remade=True), again
+            reading = replace(reading, notes=woven.notes) if woven.notes else reading
             if is_listed(way) and reading.scene.stream:  # in which nobody could listen
                 return body, reading, None
-            reading, names = asides.offered(reading, way, visitor, known=data is not None)
+            reading, names = asides.offered(reading, way, visitor, known=woven.body is not None)
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be given tools; it goes on without")
             return body, reading, None

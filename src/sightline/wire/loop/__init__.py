@@ -29,11 +29,16 @@ class Loop:
     grown: Callable[[Json, Sequence[tuple[Leg, Sequence[Block]]]], list[Edit]]  # a body, with legs behind it
     runs: Callable[[Json], list[Run]]  # the answers in a body
     woven: Callable[[Json, Run, Sequence[Past], Sequence[Block]], list[Edit] | None]  # one of them as it was, if it is
+    wider: Callable[[Json, Run, Sequence[Past]], Run | None]  # one that goes on behind results of its calls
     listener: Callable[[frozenset[str]], Ear]
     reads: Reads
     said: Callable[[Json], list[Block]]  # what a whole answer says
     calls: Callable[[Json], bool]  # did it end in order to have its calls answered?
     whole: Callable[[Sequence[Block], frozenset[str]], Block]  # several as one
+
+
+def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
+    """Most wires have a message for all that was said before any result."""
 
 
 def _of(wire: ModuleType) -> Loop:
@@ -44,6 +49,7 @@ def _of(wire: ModuleType) -> Loop:
         wire.grown,
         wire.runs,
         wire.woven,
+        getattr(wire, "wider", _no_wider),
         wire.Listener,
         wire.reads,
         wire.said,

@@ -153,6 +153,10 @@ class Ear(ABC):
     def _blocks(self) -> list[Block]:
         """What was said in this leg, as a request carries it."""
 
+    @abstractmethod
+    def whole(self, before: Block) -> Block:
+        """This leg in one piece, as the one before it came."""
+
 
 def written(name: str, value: Json) -> bytes:
     return event(name, value)

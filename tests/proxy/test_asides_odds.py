@@ -457,6 +457,47 @@ def test_an_upstream_that_knows_no_such_choice_has_it_all(tmp_path: Path, wire: 
     assert not any(key in script.asked[-1] for key in ("tool_choice", "toolConfig"))
 
 
+MUST: dict[str, list[Json]] = {
+    "anthropic": [{"tool_choice": {"type": "any"}}, {"tool_choice": {"type": "tool", "name": "Read"}}],
+    "openai_chat": [
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "function", "function": {"name": "Read"}}},
+        {"tool_choice": "none"},
+    ],
+    "openai_responses": [{"tool_choice": "required"}, {"tool_choice": {"type": "function", "name": "Read"}}],
+    "gemini": [{"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}],
+}
+FORCED = [(wire, must) for wire, all_ in MUST.items() for must in all_]
+
+
+@pytest.mark.parametrize(("wire", "must"), FORCED, ids=[f"{wire} {json.dumps(must)[:50]}" for wire, must in FORCED])
+@requirement("loop.injected", "loop.served")
+def test_where_a_choice_is_forced_the_tools_stay_what_they_were(tmp_path: Path, wire: str, must: Json) -> None:
+    """Behind an answer with calls of ours: they stay declared, and whoever has to call some tool may look before."""
+    reads = Leg("Now.", (READ,))
+    with world(tmp_path, wire, [LOOKS, FOUND, replace(LOOKS, calls=(ask(SECOND),)), reads]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Read.")]
+        got = post(proxy, wire, then, **must)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [LOOKS, reads])
+    assert len({json.dumps(asked["tools"]) for asked in script.asked}) == 1
+    assert [{key: asked.get(key) for key in must} for asked in script.asked[2:]] == [must, must]
+
+
+@EVERY_WIRE
+@requirement("loop.eight", "loop.injected")
+def test_the_last_leg_of_a_forced_choice_is_for_the_clients_tools_alone(tmp_path: Path, wire: str) -> None:
+    must, many = MUST[wire][0], [Leg("", (ask(f"call_{number:016x}"),)) for number in range(9, 16)]
+    with world(tmp_path, wire, [LOOKS, FOUND, *many, Leg("Now.", (READ,))]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Read.")]
+        got = post(proxy, wire, then, **must)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Now.", (READ,))])
+    *legs, last = script.asked
+    assert all("analyze_image" in json.dumps(leg["tools"]) for leg in legs)
+    assert {**must, "tools": tools(wire)} == {key: last.get(key) for key in ("tools", *must)}
+
+
 def test_a_choice_that_was_made_is_made_anew() -> None:
     config: Json = {"function_calling_config": {"mode": "AUTO"}, "x": 1}
     made = no_choice("gemini", {"tool_config": config})

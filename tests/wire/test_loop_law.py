@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sightline.model.scene import Json
 from sightline.wire.jsontree import graft
-from sightline.wire.loop import LOOPS, Offer, Past, Result
+from sightline.wire.loop import LOOPS, Loop, Offer, Past, Result
 from sightline.wire.loop.leg import Block, known_by, leg, seen
 from tests.proxy.legs import ITEMS, WIRES, Call, Leg, Script, answer, body, events, said, tools, user
 from tests.proxy.test_asides import CASES
@@ -40,6 +40,10 @@ def offered(wire: str) -> list[Any]:
     return [{"functionDeclarations": [*listed, *({**each, "parameters": bare} for each in about)]}]
 
 
+def is_open(loop: Loop, tree: Json) -> bool:
+    return loop.has_room(tree) and loop.is_free(tree)
+
+
 class Pure(Conversation):
     """Both sides of a conversation, and between them nothing but the functions of a wire."""
 
@@ -48,7 +52,7 @@ class Pure(Conversation):
     def sent(self, asked: Any, legs: list[Leg], *, stream: bool) -> tuple[bytes, list[Any]]:
         loop = LOOPS[self.wire]  # type: ignore[index]
         tree = self.woven(asked)
-        assert loop.is_open(tree)
+        assert is_open(loop, tree)
         assert graft(tree, loop.offer(tree, OFFERS))["tools"] == offered(self.wire)  # type: ignore[index, call-overload]
         bodies, done = [tree], []
         ear, answers, out = loop.listener(NAMES), list[Block](), b""
@@ -122,9 +126,10 @@ SNAKES = [
 def test_where_a_tool_more_would_change_what_is_asked_there_is_no_room_for_one(wire: str, more: Json) -> None:
     loop = LOOPS[wire]  # type: ignore[index]
     asked = body(wire, [user(wire, "Hi.")], stream=False)
-    assert loop.is_open(asked)
-    assert not loop.is_open({**asked, **more})  # type: ignore[dict-item]
-    assert not loop.is_open(body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)), "it goes on itself"
+    assert is_open(loop, asked)
+    assert not is_open(loop, {**asked, **more})  # type: ignore[dict-item]
+    goes_on = body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)
+    assert not is_open(loop, goes_on), "it goes on itself"
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -271,16 +271,18 @@ class Proxy:
             reading = self._reading(way, data)
             if reading is None:
                 return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
-            reading, _ = asides.offered(reading, way, aside.visitor, known=True)
+            more, _ = asides.offered(reading, way, aside.visitor, known=True)
             held = Held(data, remade=True, again=True)
-            if not aside.is_last or not reading.added:
+            if not aside.is_last or not more.added:
+                return await self._sent(request, way, held, more, reply)
+            if not aside.loop.is_free(reading.tree):  # what must be called now is one of the client's
                 return await self._sent(request, way, held, reading, reply)
-            words_only = replace(reading, added=(*reading.added, no_choice(way.api, reading.tree)))
+            words_only = replace(more, added=(*more.added, no_choice(way.api, more.tree)))
             found = await self._sent(request, way, held, words_only, reply)
             if isinstance(found, Refusal) or found.status not in (400, 422):
                 return found
             self._dialler.rest(found, way.url)  # perhaps it knows no such choice
-            return await self._sent(request, way, held, reading, reply)
+            return await self._sent(request, way, held, more, reply)
 
         def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
             return self._in_time(following(body), reply, stream=_waits(way, aside.reading))

@@ -153,9 +153,15 @@ class Asides:
     def offered(
         self, reading: Reading, way: Route, visitor: Visitor, *, known: bool = False
     ) -> tuple[Reading, frozenset[str]]:
-        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called."""
+        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called.
+
+        It stays in the list also where the client forces a choice: so the list is what it was. Whoever must call some
+        tool may look first, and then must call one of the client's.
+        """
         loop, scene = LOOPS[way.api], reading.scene
-        if scene.partial or not loop.is_open(reading.tree) or self._is_unwanted(visitor, scene.model):
+        if scene.partial or not loop.has_room(reading.tree) or self._is_unwanted(visitor, scene.model):
+            return reading, frozenset()
+        if not known and not loop.is_free(reading.tree):
             return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
         ours = self._tools.offers(sees) or self._tools.offers(sees and not known)

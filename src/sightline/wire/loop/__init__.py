@@ -23,7 +23,8 @@ __all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    is_open: Callable[[Json], bool]  # can a tool be offered without changing what is asked?
+    has_room: Callable[[Json], bool]  # can a tool be offered, and a call of it be answered?
+    is_free: Callable[[Json], bool]  # does it leave to the model what to call? then a tool more changes nothing
     offer: Callable[[Json, Sequence[Offer]], list[Edit]]
     result: Callable[[Called, Result], Block]  # as a request carries it
     grown: Callable[[Json, Sequence[tuple[Leg, Sequence[Block]]]], list[Edit]]  # a body, with legs behind it
@@ -43,7 +44,8 @@ def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
 
 def _of(wire: ModuleType) -> Loop:
     return Loop(
-        wire.is_open,
+        wire.has_room,
+        wire.is_free,
         wire.offer,
         wire.result,
         wire.grown,

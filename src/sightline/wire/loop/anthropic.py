@@ -43,11 +43,14 @@ def reads(block: Block) -> Atom:
     return OTHER
 
 
-def is_open(tree: Json) -> bool:
-    choice = value_in(tree, "tool_choice")
+def has_room(tree: Json) -> bool:
     tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
     asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
-    return bool(tools) and isinstance(tools, list) and asked and text_in(choice, "type") in ("", "auto")
+    return bool(tools) and isinstance(tools, list) and asked
+
+
+def is_free(tree: Json) -> bool:
+    return text_in(value_in(tree, "tool_choice"), "type") in ("", "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:

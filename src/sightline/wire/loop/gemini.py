@@ -52,15 +52,19 @@ def reads(part: Block) -> Atom:
     return Words(text_in(part, "text"))
 
 
-def is_open(tree: Json) -> bool:
-    config = _under(tree, ("toolConfig", "tool_config"))
-    calling = _under(config, ("functionCallingConfig", "function_calling_config"))
+def has_room(tree: Json) -> bool:
     generation = _under(tree, ("generationConfig", "generation_config"))
     once = _under(generation, ("candidateCount", "candidate_count")) in (None, 1)
     apart = _under(tree, ("cachedContent", "cached_content")) is None
     said = items(tree, ITEMS)
     asked = bool(said) and value_in(said[-1], "role") != "model"
-    return _declared(tree) is not None and text_in(calling, "mode").upper() in _FREE and once and apart and asked
+    return _declared(tree) is not None and once and apart and asked
+
+
+def is_free(tree: Json) -> bool:
+    config = _under(tree, ("toolConfig", "tool_config"))
+    calling = _under(config, ("functionCallingConfig", "function_calling_config"))
+    return text_in(calling, "mode").upper() in _FREE
 
 
 def _declared(tree: Json) -> tuple[int, str] | None:

@@ -48,13 +48,15 @@ def reads(block: Block) -> Atom:
     return next((Thought(text_in(block, key)) for key in _THOUGHTS if key in block), OTHER)
 
 
-def is_open(tree: Json) -> bool:
+def has_room(tree: Json) -> bool:
     tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
     asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
     once = value_in(tree, "n") in (None, 1)
-    return (
-        bool(tools) and isinstance(tools, list) and asked and once and value_in(tree, "tool_choice") in (None, "auto")
-    )
+    return bool(tools) and isinstance(tools, list) and asked and once
+
+
+def is_free(tree: Json) -> bool:
+    return value_in(tree, "tool_choice") in (None, "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:

@@ -51,15 +51,17 @@ def reads(item: Block) -> Atom:
     return OTHER
 
 
-def is_open(tree: Json) -> bool:
+def has_room(tree: Json) -> bool:
     tools, said = value_in(tree, "tools"), items(tree, ITEMS)
     # What a provider keeps of an answer, it keeps under the id of one leg.
     apart = value_in(tree, "store") is False and value_in(tree, "previous_response_id") is None
     apart = apart and value_in(tree, "conversation") is None and value_in(tree, "background") is not True
     asked = bool(said) and not _is_said(said[-1])
-    return (
-        bool(tools) and isinstance(tools, list) and apart and asked and value_in(tree, "tool_choice") in (None, "auto")
-    )
+    return bool(tools) and isinstance(tools, list) and apart and asked
+
+
+def is_free(tree: Json) -> bool:
+    return value_in(tree, "tool_choice") in (None, "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:

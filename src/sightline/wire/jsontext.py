@@ -79,7 +79,22 @@ class Document:
         """The body after `edits`, as a list of buffers; without an edit, the body itself."""
         if not edits:
             return [self.body]
-        return self._expanded(self._rewritten(edits) or patched(self.skeleton.decode("utf-8"), edits).encode())
+        made = self._appended(edits) or self._rewritten(edits)
+        return self._expanded(made or patched(self.skeleton.decode("utf-8"), edits).encode())
+
+    def _appended(self, edits: Sequence[Edit]) -> bytes | None:
+        """The skeleton with more behind the last of a list that the body holds, as a tool more is; else None.
+
+        That list is found as it is written, and no other can be meant: one of both sides is as long as the tree says.
+        Most of a body is on the other side, and is not looked at.
+        """
+        place = edits[0].place
+        if len(place) != 2 or any(type(edit) is not Insert or edit.place != place for edit in edits):
+            return None
+        try:
+            return _behind_list(self.tree, self.skeleton, place, [edit.value for edit in edits if type(edit) is Insert])
+        except TypeError:  # what orjson does not write
+            return None
 
     def _rewritten(self, edits: Sequence[Edit]) -> bytes | None:
         """The skeleton after `edits`, if it is written just as orjson writes, as most clients do.
@@ -92,12 +107,38 @@ class Document:
             return None
 
     def _expanded(self, text: bytes) -> list[Buffer]:
+        if not self.spans:
+            return [text]
         first, *others = text.split(self.token.encode())
         parts: list[Buffer] = [first] if first else []
         for other in others:
             number, _, rest = other.partition(b";")
             parts += [self.spans[int(number)], rest] if rest else [self.spans[int(number)]]
         return parts
+
+
+def _behind_list(tree: Json, skeleton: bytes | bytearray, place: Path, values: Sequence[Json]) -> bytes | None:
+    key, index = place
+    if not isinstance(tree, dict) or not isinstance(key, str):
+        return None
+    held = tree.get(key)
+    if not isinstance(held, list) or not held or index != len(held):
+        return None
+    written = orjson.dumps(key) + b":" + orjson.dumps(held)
+    start = skeleton.find(written)
+    end = start + len(written)
+    if start < 0 or skeleton.find(written, end) >= 0:
+        return None
+    keys = [*tree]
+    at = keys.index(key)
+    if start < len(skeleton) - end:
+        before = orjson.dumps({each: tree[each] for each in keys[:at]})
+        sure = skeleton[:start] == (before[:-1] + b"," if at else b"{")
+    else:
+        behind = orjson.dumps({each: tree[each] for each in keys[at + 1 :]})
+        sure = skeleton[end:] == (b"," + behind[1:] if at + 1 < len(keys) else b"}")
+    more = b",".join(map(orjson.dumps, values))
+    return b"".join((skeleton[: end - 1], b",", more, skeleton[end - 1 :])) if sure else None
 
 
 def patched(text: str, edits: Sequence[Edit]) -> str:

@@ -186,14 +186,15 @@ class Proxy:
             return _Asked(await self._forward(request, way, body.pieces))
         if reading is None or self._asides is None:
             return _Asked(await self._sent(request, way, body, reading, reply))
-        woven = await self._woven(self._asides, request, way, reading)
-        more, with_more, aside = self._with_tools(self._asides, request, way, body, reading, woven)
+        visitor = self._visitor(request, way)
+        woven = await _woven(self._asides, way, visitor, reading)
+        more, with_more, aside = self._with_tools(self._asides, way, visitor, body, reading, woven)
         outcome = await self._sent(request, way, more, with_more, reply)
         if more is body or isinstance(outcome, Refusal) or outcome.status not in (400, 422):
             return _Asked(outcome, aside)
         self._dialler.rest(outcome, way.url)  # perhaps it is our calls that it will not have
         again = replace(body, again=True)
-        more, with_more, aside = self._with_tools(self._asides, request, way, again, reading, Woven())
+        more, with_more, aside = self._with_tools(self._asides, way, visitor, again, reading, Woven())
         outcome = await self._sent(request, way, more, with_more, reply)
         if isinstance(outcome, Exchange) and outcome.status < 400:
             self._asides.unwoven(woven)
@@ -234,19 +235,10 @@ class Proxy:
         if self._asides is not None:
             self._asides.unwanted(self._visitor(request, way), reading.scene.model)
 
-    async def _woven(self, asides: Asides, request: Request, way: Route, reading: Reading) -> Woven:
-        try:
-            return await asides.woven(reading, way, self._visitor(request, way))
-        except Exception:  # a fault of ours must not be worse than our absence
-            log.exception("what was looked up could not be put back; a request goes on without")
-            return Woven()
-
     def _with_tools(
-        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading, woven: Woven
+        self, asides: Asides, way: Route, visitor: Visitor, body: Held, reading: Reading, woven: Woven
     ) -> tuple[Held, Reading, Aside | None]:
         """With our calls back in their places, and tools of ours, where there is room for some."""
-        assert way.wire is not None
-        visitor = self._visitor(request, way)
         asked = reading
         try:
             again = None if woven.body is None else self._reading(way, woven.body)
@@ -403,6 +395,14 @@ class Proxy:
         assert way.wire is not None
         scope = self._record.scope_of(credential_of(request, way))
         return Visitor(way.upstream, way.wire.name, scope, lent(request, way))
+
+
+async def _woven(asides: Asides, way: Route, visitor: Visitor, reading: Reading) -> Woven:
+    try:
+        return await asides.woven(reading, way, visitor)
+    except Exception:  # a fault of ours must not be worse than our absence
+        log.exception("what was looked up could not be put back; a request goes on without")
+        return Woven()
 
 
 async def _safely(work: Awaitable[Prepared | None]) -> Prepared | None:

@@ -170,7 +170,7 @@ class Asides:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.added, *loop.offer(reading.tree, offers))
-        return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
+        return reading.with_more(edits, scene.with_ours(names)), names
 
     def unwanted(self, visitor: Visitor, model: str) -> None:
         """An upstream will not have our tools."""

@@ -41,7 +41,7 @@ def offered(wire: str) -> list[Any]:
 
 
 def is_open(loop: Loop, tree: Json) -> bool:
-    return loop.has_room(tree) and loop.is_free(tree)
+    return loop.has_room(tree) and loop.is_free(tree) and not loop.is_kept(tree)
 
 
 class Pure(Conversation):

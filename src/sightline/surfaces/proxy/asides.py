@@ -163,6 +163,8 @@ class Asides:
             return reading, frozenset()
         if not known and not loop.is_free(reading.tree):
             return reading, frozenset()
+        if not visitor.upstream.stateless and loop.is_kept(reading.tree):
+            return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
         ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
         offers = [each for each in ours if each.name not in scene.tools and called(scene, each.name) is None]

@@ -24,6 +24,7 @@ __all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
 @dataclass(frozen=True, slots=True)
 class Loop:
     has_room: Callable[[Json], bool]  # can a tool be offered, and a call of it be answered?
+    is_kept: Callable[[Json], bool]  # may the client name the answer later, instead of sending it back?
     is_free: Callable[[Json], bool]  # does it leave to the model what to call? then a tool more changes nothing
     offer: Callable[[Json, Sequence[Offer]], list[Edit]]
     result: Callable[[Called, Result], Block]  # as a request carries it
@@ -38,6 +39,11 @@ class Loop:
     whole: Callable[[Sequence[Block], frozenset[str]], Block]  # several as one
 
 
+def _not_kept(tree: Json) -> bool:
+    """Most wires carry the whole conversation in every request."""
+    return False
+
+
 def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
     """Most wires have a message for all that was said before any result."""
 
@@ -45,6 +51,7 @@ def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
 def _of(wire: ModuleType) -> Loop:
     return Loop(
         wire.has_room,
+        getattr(wire, "is_kept", _not_kept),
         wire.is_free,
         wire.offer,
         wire.result,

@@ -53,11 +53,16 @@ def reads(item: Block) -> Atom:
 
 def has_room(tree: Json) -> bool:
     tools, said = value_in(tree, "tools"), items(tree, ITEMS)
-    # What a provider keeps of an answer, it keeps under the id of one leg.
-    apart = value_in(tree, "store") is False and value_in(tree, "previous_response_id") is None
+    apart = value_in(tree, "previous_response_id") is None
     apart = apart and value_in(tree, "conversation") is None and value_in(tree, "background") is not True
     asked = bool(said) and not _is_said(said[-1])
     return bool(tools) and isinstance(tools, list) and apart and asked
+
+
+def is_kept(tree: Json) -> bool:
+    """A stream tells the id of its first leg before the last one has any. Whoever names it later would go on behind a
+    call that has no result, and only with us could that be mended; and so it is with a call of ours beside theirs."""
+    return value_in(tree, "store") is not False
 
 
 def is_free(tree: Json) -> bool:
@@ -88,7 +93,8 @@ def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]
 
 def _lasting(said: Sequence[Block]) -> Sequence[Block]:
     """Nobody keeps a thought that is not sent whole; what it led to is known by its id to have come with one."""
-    kept = [item for item in said if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    whole = ("encrypted_content", "content")
+    kept = [item for item in said if item.get("type") != "reasoning" or any(map(item.get, whole))]
     return kept if len(kept) == len(said) else [_nameless(item) for item in kept]
 
 

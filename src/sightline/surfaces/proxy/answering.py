@@ -32,16 +32,14 @@ _SAYS: Mapping[WireName, str] = {
 class Answering:
     asides: Asides
     aside: Aside
-    wire: WireName
     reply: Reply
-    streams: bool  # the client asked for events
     ask: Callable[[Callable[[], Awaitable[bytes]]], Awaitable[Exchange | Refusal]]  # for the next leg
     read: Callable[[Exchange], Awaitable[bytes | bytearray | None]]  # all of a whole answer, unpacked
     rest: Callable[[Exchange], None]  # an exchange that is over
 
     async def run(self, exchange: Exchange) -> list[Block] | None:
         """What each leg has used, where there were several; None: it was an answer like any other."""
-        return await (self._stream(exchange) if self.streams or is_stream(exchange) else self._whole(exchange))
+        return await (self._stream(exchange) if self.aside.streams or is_stream(exchange) else self._whole(exchange))
 
     async def _stream(self, exchange: Exchange) -> list[Block] | None:
         ear = self.aside.loop.listener(self.aside.names)
@@ -73,9 +71,9 @@ class Answering:
     async def _events(self, exchange: Exchange, *, first: bool) -> bytes | None:
         """The events of a leg that came in one piece, though a stream was asked for; None: it goes on as it is."""
         data = await self.read(exchange) if is_whole(exchange) else None
-        if data is None or (first and not self._names(data)) or _answer(self.wire, data) is None:
+        if data is None or (first and not self._names(data)) or _answer(self.aside.wire, data) is None:
             return None
-        return unrolled(self.wire, data)
+        return unrolled(self.aside.wire, data)
 
     def _names(self, data: bytes | bytearray) -> bool:
         """Is a tool of ours named in an answer?"""
@@ -122,7 +120,7 @@ class Answering:
 
     async def _as_it_is(self, exchange: Exchange) -> None:
         """An answer in which nothing is ours."""
-        events = await as_events(exchange, self.wire) if self.streams and is_whole(exchange) else None
+        events = await as_events(exchange, self.aside.wire) if self.aside.streams and is_whole(exchange) else None
         if isinstance(events, Refusal):
             await self.reply.no(events)
         elif events is not None:
@@ -136,7 +134,7 @@ class Answering:
         if data is None or (before is None and not self._names(data)):
             return None
         if before is None or not is_stream(exchange):
-            return _answer(self.wire, data)
+            return _answer(self.aside.wire, data)
         ear = self.aside.loop.listener(self.aside.names)
         ear.begin()
         ear.hear(bytes(data))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
 
@@ -44,6 +43,7 @@ from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
+from sightline.model.value import value
 from sightline.passes.permit import permit
 from sightline.sources.file import there
 from sightline.wire.chain import Chain, chain
@@ -57,7 +57,7 @@ _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be na
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """A body that could be read."""
 
@@ -68,6 +68,9 @@ class Reading:
     routing: Routing | None = None  # where turns with new images have a model of their own
     added: tuple[Edit, ...] = ()  # what else the body gets: tools of ours
     notes: tuple[str, ...] = ()  # what has been done to it before
+
+    def with_more(self, added: tuple[Edit, ...], scene: Scene) -> Reading:
+        return Reading(self.wire, self.tree, self.texts, scene, self.routing, added, self.notes)
 
 
 class Answers:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from sightline.model.edit import Edit
+from sightline.model.edit import Edit, Insert
 from sightline.model.letters import AS_LETTERS, BASE64
-from sightline.model.scene import Json
+from sightline.model.scene import Json, Path
 from sightline.wire.jsonpatch import patched
 from sightline.wire.jsontree import graft
 
@@ -56,7 +56,25 @@ class Document:
         """The body after `edits`, as a list of buffers; without an edit, the body itself."""
         if not edits:
             return [self.body]
+        if not self.spans and (found := self._behind(edits)):
+            at, more = found
+            whole = memoryview(self.body)
+            return [whole[:at], more, whole[at:]]
         return self._expanded(self._rewritten(edits) or patched(self.skeleton.decode("utf-8"), edits).encode())
+
+    def _behind(self, edits: Sequence[Edit]) -> tuple[int, bytes] | None:
+        """Where something comes behind the last of a list that the body holds, as a tool more does, and what it is.
+
+        That list is found as it is written, and no other can be meant: one of both sides is as the tree says. Most of
+        a body is on the other side, and is neither looked at nor copied.
+        """
+        place = edits[0].place
+        if len(place) != 2 or any(type(edit) is not Insert or edit.place != place for edit in edits):
+            return None
+        try:
+            return _behind_list(self.tree, self.skeleton, place, [edit.value for edit in edits if type(edit) is Insert])
+        except TypeError:  # what orjson does not write
+            return None
 
     def _rewritten(self, edits: Sequence[Edit]) -> bytes | None:
         """The skeleton after `edits`, if it is written just as orjson writes, as most clients do.
@@ -75,6 +93,31 @@ class Document:
             number, _, rest = other.partition(b";")
             parts += [self.spans[int(number)], rest] if rest else [self.spans[int(number)]]
         return parts
+
+
+def _behind_list(
+    tree: Json, skeleton: bytes | bytearray, place: Path, values: Sequence[Json]
+) -> tuple[int, bytes] | None:
+    key, index = place
+    if not isinstance(tree, dict) or not isinstance(key, str):
+        return None
+    held = tree.get(key)
+    if not isinstance(held, list) or not held or index != len(held):
+        return None
+    written = orjson.dumps(key) + b":" + orjson.dumps(held)
+    start = skeleton.find(written)
+    end = start + len(written)
+    if start < 0 or skeleton.find(written, end) >= 0:
+        return None
+    keys = [*tree]
+    at = keys.index(key)
+    if start < len(skeleton) - end:
+        before = orjson.dumps({each: tree[each] for each in keys[:at]})
+        sure = skeleton[:start] == (before[:-1] + b"," if at else b"{")
+    else:
+        behind = orjson.dumps({each: tree[each] for each in keys[at + 1 :]})
+        sure = skeleton[end:] == (b"," + behind[1:] if at + 1 < len(keys) else b"}")
+    return (end - 1, b"".join(b"," + orjson.dumps(value) for value in values)) if sure else None
 
 
 def lift(body: bytes | bytearray, token: str) -> Document | None:

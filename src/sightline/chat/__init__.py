@@ -17,6 +17,7 @@ from sightline.look.analyze_result import Failed
 from sightline.look.analyze_seer import receiver_of
 from sightline.look.doors import Door
 from sightline.model.entry import Entry
+from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -58,7 +59,7 @@ def _described(command: Describe, door: Door, images: Sequence[str]) -> str:
     )
     if isinstance(found, Failed):
         return f"{NAME} {found.message}"
-    seen = ", ".join(each.filename or each.id for each in found.images)
+    seen = ", ".join(one_line(each.filename or each.id) for each in found.images)
     return f"{NAME} {seen} by {found.seer}\n\n{found.text}"
 
 

@@ -24,7 +24,7 @@ from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
-from sightline.model.fence import sound
+from sightline.model.fence import one_line, sound
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -166,7 +166,7 @@ def _edits(done: Prepared, links: Mapping[Way, str]) -> Iterator[Edit]:
             yield edit
         elif isinstance(edit, Replace) and (isinstance(fate, Told) or done.rules.blind):
             assert isinstance(fate, Told | Refused)
-            yield Replace(edit.place, {"type": "text", "text": f"{links[edit.place]}\n{fate.words}"})
+            yield Replace(edit.place, {"type": "text", "text": f"{one_line(links[edit.place])}\n{fate.words}"})
 
 
 def _linked(tree: Json, policy: Policy) -> Iterator[tuple[Way, Block]]:

@@ -18,7 +18,6 @@ from tests.look.eyes import eyes, named
 from tests.mcp.serving import Way, client
 from tests.requirements import requirement
 
-
 CHANGING = [
     ("model", {"model": "openai/gpt-5"}),
     ("consent", {"answer": "no", "provider": "openai"}),

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, cast
 
@@ -73,6 +73,14 @@ class _Sent:
     images: tuple[Image, ...] = ()
     documents: tuple[Document, ...] = ()
     fitted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A call, and how to find out what it is about: the file is read when it is wanted."""
+
+    call: _Call
+    subject: Callable[[], _Subject | Unanswered]
 
 
 class _Subject(Protocol):
@@ -140,7 +148,11 @@ def _as_it_is(file: Taken) -> _Sent:
     return _Sent(file.sha256, documents=(Document(file.kind.mime, file.data, name=file.name),))
 
 
-def vision_analyze(
+def vision_analyze(door: Door, **given: object) -> Envelope | Unanswered:
+    return _answered(of_image(door, **given))
+
+
+def of_image(
     door: Door,
     *,
     prompt: object = None,
@@ -150,7 +162,7 @@ def vision_analyze(
     model: object = None,
     format: object = None,  # noqa: A002, the tool's own word
     fit: object = None,
-) -> Envelope | Unanswered:
+) -> Ask | Unanswered:
     settings = door.settings or load()
     how = settings.values["visionFit"] if fit is None else fit
     schema = _schema(door, format)
@@ -161,9 +173,12 @@ def vision_analyze(
         return schema
     if how not in ("auto", "never"):
         return Unanswered("INVALID_INPUT", "fit is neither auto nor never")
-    file = taken(door, file_path, file_url, file_base64)
-    subject = file if isinstance(file, Unanswered) else _seen(door, file, how)
-    return subject if isinstance(subject, Unanswered) else _answered(replace(call, schema=schema), subject)
+
+    def subject() -> _Subject | Unanswered:
+        file = taken(door, file_path, file_url, file_base64)
+        return file if isinstance(file, Unanswered) else _seen(door, file, how)
+
+    return Ask(replace(call, schema=schema), subject)
 
 
 def _seen(door: Door, file: Taken, fit: Fit) -> _Subject | Unanswered:
@@ -176,7 +191,11 @@ def _seen(door: Door, file: Taken, fit: Fit) -> _Subject | Unanswered:
             return no
 
 
-def video_analyze(
+def video_analyze(door: Door, **given: object) -> Envelope | Unanswered:
+    return _answered(of_video(door, **given))
+
+
+def of_video(
     door: Door,
     *,
     file_url: object = None,
@@ -184,17 +203,20 @@ def video_analyze(
     prompt: object = None,
     model: object = None,
     method: object = None,
-) -> Envelope | Unanswered:
+) -> Ask | Unanswered:
     call = _call(door, door.settings or load(), "video_analyze", DESCRIBE_VIDEO if prompt is None else prompt, model)
     if isinstance(call, Unanswered):
         return call
     if method not in (None, "auto", "native", "frames"):
         return Unanswered("INVALID_INPUT", "method is none of auto, native and frames")
-    file = taken(door, file_path, file_url)
-    film = file if isinstance(file, Unanswered) else filmed(file)
-    if isinstance(film, Unanswered):
-        return film
-    return _answered(replace(call, most=MOST_OF_A_VIDEO), _Film(film, method or "auto"))
+    how: Method = method or "auto"
+
+    def subject() -> _Subject | Unanswered:
+        file = taken(door, file_path, file_url)
+        film = file if isinstance(file, Unanswered) else filmed(file)
+        return film if isinstance(film, Unanswered) else _Film(film, how)
+
+    return Ask(replace(call, most=MOST_OF_A_VIDEO), subject)
 
 
 def _call(door: Door, settings: Settings, tool: str, prompt: object, model: object) -> _Call | Unanswered:
@@ -230,8 +252,23 @@ def _is_json(schema: object) -> bool:
     return True
 
 
-def _answered(call: _Call, subject: _Subject) -> Envelope | Unanswered:
-    """Model, capability, provider, in this order; and then the question."""
+def awaited(ask: Ask | Unanswered) -> str:
+    """The provider that only the user's consent keeps from being asked; empty: there is none, or more is missing."""
+    if isinstance(ask, Unanswered):
+        return ""
+    who = wait(chosen(ask.call.settings, ask.call.door.record, ask.call.model, agreed=True))
+    if isinstance(who, Unanswered) or not who.receiver:
+        return ""
+    subject = ask.subject()
+    return "" if isinstance(subject, Unanswered) or subject.beyond(who) else who.receiver
+
+
+def _answered(ask: Ask | Unanswered) -> Envelope | Unanswered:
+    """File, model, capability, provider, in this order; and then the question."""
+    subject = ask if isinstance(ask, Unanswered) else ask.subject()
+    if isinstance(ask, Unanswered) or isinstance(subject, Unanswered):
+        return cast("Unanswered", subject)
+    call = ask.call
     who = wait(chosen(call.settings, call.door.record, call.model))
     if isinstance(who, Unanswered):
         return who

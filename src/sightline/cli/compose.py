@@ -26,7 +26,7 @@ from sightline.surfaces.mcp.terms import Terms
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
-from sightline.surfaces.proxy.headers import CREDENTIALS
+from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
 from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.loop import Offer, Result
@@ -95,13 +95,13 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
 def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
     """With what was seen under the same credential, and no file beyond `reach`; its calls are counted.
 
-    Whoever has none is anybody: what such clients and the user's own tools have seen is theirs who know its sha256, and
-    only what stands under `reach` is listed, unless the user lets all be.
+    Whoever has none is anybody: what such clients have seen is theirs who know its sha256, and only what stands under
+    `reach` is listed, unless the user lets all of it be.
     """
-    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), ANYBODY)
     scope = whole.record.scope_of(credential)
     door = _door(whole, reach, scope, turns=turns(scope))
-    is_known = credential or whole.settings.values["listImages"] == "all"
+    is_known = credential != ANYBODY or whole.settings.values["listImages"] == "all"
     return door if is_known else replace(door, here=reach.roots)
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # the command's refusals come here, and need no more of the model
-    from sightline.model.scene import Json
 
 _NAME = "vision_proxy_"
 # Full-width brackets and slashes read like plain ones to a model, and what has no width reads like nothing.
@@ -42,7 +38,7 @@ def attribute(text: str) -> str:
     return _flat(text).translate(_ESCAPES)
 
 
-def json_line(value: Json) -> str:
+def json_line(value: object) -> str:
     """JSON as it reads best, in which nothing hides: what would is escaped, and whoever reads it back has it all."""
     return _unseen.sub(_escaped, json.dumps(value, ensure_ascii=False))
 
@@ -70,7 +66,7 @@ def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Ma
 _INNER = re.compile(rf"['<>&\uff1c]|{_unseen.pattern}")
 
 
-def rows(entries: Iterable[Mapping[str, Json]], indent: int) -> str:
+def rows(entries: Iterable[Mapping[str, object]], indent: int) -> str:
     """A list of objects for an attribute in single quotes: JSON as it stands, an object a line, nothing to unescape."""
     written = (json.dumps(dict(entry), ensure_ascii=False, separators=(",", ":")) for entry in entries)
     escaped = (_INNER.sub(_escaped, row) for row in written)

@@ -24,15 +24,17 @@ MODERN = "2026-07-28"
 
 
 @contextmanager
-def served(folder: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """`sightline serve` in a process of its own; gives the address of the proxy."""
-    command = [*COMMAND, "serve", "--port", "0", *flags]
+def served(
+    folder: Path, *flags: str, env: Mapping[str, str] | None = None, verb: tuple[str, ...] = ("serve",)
+) -> Iterator[str]:
+    """`sightline serve`, or another verb that listens, in a process of its own; gives its address."""
+    command = [*COMMAND, *verb, "--port", "0", *flags]
     variables = environment(**{**ALONE, **(env or {})})
     with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         try:
-            yield line.split()[-1]
+            yield line[line.index("http://") :].split()[0].removesuffix("/mcp.")
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(30)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from argparse import ArgumentParser
+from pathlib import Path
 
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import is_loopback
@@ -18,6 +20,25 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise ValueError(text)
     return number
+
+
+def add_address(parser: ArgumentParser) -> None:
+    """Where to listen, and who may come."""
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="default: 127.0.0.1")
+    parser.add_argument(
+        "--port", type=port, default=DEFAULT_PORT, metavar="P", help=f"default: {DEFAULT_PORT}; 0: any free one"
+    )
+    parser.add_argument(
+        "--token", metavar="T", default="",
+        help="serve only who sends it in the header x-sightline-token; needed for a --host beyond this machine;"
+        " SIGHTLINE_TOKEN keeps it out of the list of processes",
+    )  # fmt: skip
+
+
+def no_folder(root: Path | None) -> Refusal | None:
+    if root is None or root.is_dir():
+        return None
+    return Refusal("not_found", f"there is no folder {root}", "--root names one")
 
 
 def url_of(host: str, port: int) -> str:

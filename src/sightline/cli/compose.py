@@ -23,6 +23,7 @@ from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.mcp.http import Mount
 from sightline.surfaces.mcp.terms import Terms
+from sightline.surfaces.proxy.alone import Alone
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
@@ -38,6 +39,7 @@ __all__ = [
     "local_servers",
     "mcp",
     "named_seer",
+    "only",
     "parts",
     "profile",
     "proxies",
@@ -77,10 +79,19 @@ def proxy(
     mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    mounts = {} if mcp is None else {MCP: mcp, f"{MCP}/": mcp}
+    mounts = {} if mcp is None else _mounted(mcp)
     tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
     rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
     return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts)
+
+
+def only(mount: Mount, token: str = "") -> Alone:
+    """The tools for MCP hosts and nothing else."""
+    return Alone(_mounted(mount), token)
+
+
+def _mounted(mount: Mount) -> dict[str, Mount]:
+    return {MCP: mount, f"{MCP}/": mount}
 
 
 def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:

@@ -106,6 +106,13 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
             (b"{not json", -32700),
             (b"\xff\xfe\x00", -32700),
             (b"[" * 100_000, -32700),
+            (
+                b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": '
+                + b'{"a":' * 100_000
+                + b"1"
+                + b"}" * 100_001,
+                -32700,
+            ),
             (b'"words"', -32600),
             (b"[]", -32600),
             (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}]', -32600),
@@ -149,6 +156,11 @@ def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
             (b'{"jsonrpc": "1.0", "id": 6, "method": "ping"}', 6, -32600),
             (b'{"jsonrpc": "2.0", "id": "seven", "method": "tools/list", "params": [1]}', "seven", -32600),
             (b'{"jsonrpc": "2.0", "id": 8, "method": 7}', 8, -32600),
+            (
+                b'{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"a":' + b"[" * 400 + b"]" * 400 + b"}}",
+                9,
+                -32700,
+            ),
             (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', 1.5, -32600),
             (b'{"jsonrpc": "2.0", "id": 2.0, "method": "tools/list", "params": {}}', 2.0, -32600),
         ]:

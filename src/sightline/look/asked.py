@@ -13,7 +13,7 @@ _LONGEST = 4000  # characters of JSON, so that every result has room for the ref
 def reference_of(path: object) -> Reference | Refusal:
     if not isinstance(path, str):
         return Refusal("invalid_input", "the path is not text", "give the path of a file")
-    if len(json_line(named(path))) > _LONGEST:
+    if len(path) > _LONGEST or len(json_line(named(path))) > _LONGEST:
         return Refusal("invalid_input", "the path is too long", "give a shorter one, from the working folder")
     return reference.parse(path)
 

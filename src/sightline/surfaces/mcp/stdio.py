@@ -29,6 +29,9 @@ _BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSO
 _BAD_TEXT = types.ErrorData(
     code=types.PARSE_ERROR, message="a text on this line has half a surrogate pair in it (leave it out)"
 )
+_TOO_DEEP = types.ErrorData(
+    code=types.PARSE_ERROR, message="this line has objects within objects too many times over (flatten them)"
+)
 _BATCH = types.ErrorData(
     code=types.INVALID_REQUEST, message="several messages at once are not taken (write one message in one line)"
 )
@@ -142,6 +145,8 @@ def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | Non
         return _BATCH if line.lstrip().startswith("[") else _BAD_MESSAGE
     if not line.strip():
         return None
+    if "recursion" in found["msg"]:
+        return _TOO_DEEP
     return _BAD_JSON if _loosely(line) is None else _BAD_TEXT
 
 

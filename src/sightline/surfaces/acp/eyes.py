@@ -34,6 +34,7 @@ from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import Agent, Ready, meant_for
+from sightline.surfaces.acp.loading import LOADING
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsontext import Document, lift
@@ -122,7 +123,8 @@ def taken(looked: Looked) -> None:
 
 def refuses(text: str) -> bool:
     """Are these the words of an agent whose model does not see?"""
-    from sightline.profiles.rejections import lesson
+    with LOADING:
+        from sightline.profiles.rejections import lesson
 
     said = lesson(400, text)
     return said is not None and said.kind == "blind"

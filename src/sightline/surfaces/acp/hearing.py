@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sightline.surfaces.acp.loading import LOADING
 from sightline.surfaces.acp.sessions import COMMANDS, Asked, Later, Open, listed, model_of
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Hearing:
 
 
 def _ready() -> Ready:
-    from sightline.surfaces.acp.ready import ready
+    with LOADING:
+        from sightline.surfaces.acp.ready import ready
 
     return ready()

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.refusal import Refusal
+from sightline.surfaces.acp.loading import LOADING
 from sightline.surfaces.acp.pipes import Outlet
 from sightline.surfaces.acp.sessions import CANCEL, PROMPT, SHORT, Asked, Id, Later, Open, Session, Work
 
@@ -92,7 +93,8 @@ class Prompts:
         looked = asked.looked
         if looked is None or session is None:
             return (line,)
-        from sightline.surfaces.acp import eyes
+        with LOADING:
+            from sightline.surfaces.acp import eyes
 
         error = message.get("error")
         if error is not None and looked.shows and looked.prepared.taught is None:
@@ -163,7 +165,8 @@ class Prompts:
         """A line as it goes to the agent; nothing where it has been answered here."""
         if work.plain or work.request is None:
             return work.line
-        from sightline.surfaces.acp import eyes
+        with LOADING:
+            from sightline.surfaces.acp import eyes
 
         where = eyes.Where(session.folders, session.model, session.suspected)
         if work.looked is not None:
@@ -207,7 +210,8 @@ class Prompts:
 
     def _again(self, session: Session, work: Work, before: Looked) -> bytes:
         """A prompt that the agent has refused because of its images: told in words, or its refusal."""
-        from sightline.surfaces.acp import eyes
+        with LOADING:
+            from sightline.surfaces.acp import eyes
 
         assert work.request is not None
         after = self._awaited(work, eyes.again(before, work.refused))

@@ -17,7 +17,7 @@ from typing import Self
 import pytest
 
 from sightline.model.edit import Replace
-from sightline.store.sqlite import ROWS
+from sightline.store.home import ROWS
 from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS
 from sightline.wire.loop.choice import no_choice
 from tests.proxy.four import asked

@@ -73,7 +73,7 @@ class Record(Protocol):
         """None is the scope of the record's owner, who may see everything in it."""
         ...
 
-    def holds(self, scope: str, images: Collection[str]) -> AbstractSet[str]:
+    def holds(self, scope: str, names: Collection[str]) -> AbstractSet[str]:
         """Of these, by their sha256, all that are kept and will be: to be referred to counts as a use."""
         ...
 

@@ -14,7 +14,9 @@ from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.store.bounds import Bounds
 from sightline.store.database import is_busy
-from sightline.store.sqlite import BYTES, KEY, ROWS, SqliteRecord
+from sightline.store.home import BYTES, ROWS, Home
+from sightline.store.scope_key import NAME as KEY
+from sightline.store.sqlite import SqliteRecord
 
 __all__ = ["open_on_disk", "open_record", "remove"]
 
@@ -39,7 +41,7 @@ def open_record(
     """
     bounds, small = Bounds(bytes_limit, days), Bounds(min(bytes_limit, _MEMORY_BYTES), days)
     if kind == "memory":
-        return SqliteRecord.in_memory(small, now)
+        return SqliteRecord(Home.in_memory(small), now)
 
     def again() -> SqliteRecord:
         return SqliteRecord.on_disk(folder, bounds, now)
@@ -49,10 +51,10 @@ def open_record(
     except _TROUBLES as trouble:
         reason = trouble
     try:
-        record = SqliteRecord.read_only(folder, bounds, now).stand_by(again, None)
+        record = SqliteRecord(Home.read_only(folder, bounds), now).stand_by(again, None)
         _log.warning("The record in %s cannot be written (%s); nothing new is remembered.", folder, reason)
     except _TROUBLES:
-        record = SqliteRecord.in_memory(small, now).stand_by(again, _unusable(folder, reason))
+        record = SqliteRecord(Home.in_memory(small), now).stand_by(again, _unusable(folder, reason))
         _log.warning("The record in %s cannot be used (%s); it is held in memory.", folder, reason)
     return record
 

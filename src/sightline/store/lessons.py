@@ -43,6 +43,12 @@ def known(database: Database, now: float) -> Sequence[tuple[str, str]]:
     return tuple((upstream, model) for upstream, model in database.rows(query, now))
 
 
+def forget(connection: Connection, upstream: str, model: str) -> bool:
+    """Whether there was anything to forget."""
+    gone = connection.execute("DELETE FROM lessons WHERE (upstream, model) = (?, ?)", (upstream, model))
+    return gone.rowcount > 0
+
+
 def _said(lesson: Lesson, limits: Limits) -> Iterator[tuple[str, Json]]:
     """What a lesson says, thing by thing; `limits` are its own with those that were known."""
     if lesson.blind is not None:

@@ -23,6 +23,12 @@ _ALL = """
     FROM images WHERE scope = ifnull(?, scope) GROUP BY sha256 ORDER BY latest DESC, sha256 LIMIT ?"""
 
 
+def used(database: Database, scope: str, sha256: str, path: str) -> float | None:
+    """When an image was last found there; None: it was not."""
+    row = database.row("SELECT used FROM places WHERE (scope, sha256, path) = (?, ?, ?)", scope, sha256, path)
+    return row[0] if row else None
+
+
 def keep(connection: Connection, scope: str, sha256: str, path: str, now: float) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO places SELECT scope, sha256, ?, ? FROM images WHERE (scope, sha256) = (?, ?)",

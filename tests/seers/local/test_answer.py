@@ -15,7 +15,7 @@ from sightline.seers.local.amounts import amounts, whole
 from sightline.seers.local.amounts import number as amount
 from sightline.seers.local.answer import NO, answer
 from sightline.seers.local.figures import number
-from sightline.seers.local.finding import words
+from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
 from tests.requirements import requirement

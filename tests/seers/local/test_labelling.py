@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sightline.model.geometry import Box, Size
-from sightline.seers.local.finding import labels, value_of
+from sightline.seers.local.labelled import labels
 from sightline.seers.local.seen import Line, Part, Seen
+from sightline.seers.local.values import value_of
 from tests.seers.local.screens import line
 
 WHITE = (255, 255, 255)

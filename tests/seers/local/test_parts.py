@@ -7,9 +7,10 @@ import pytest
 from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Box
-from sightline.seers.local.parts import parts, toggles, without_glyphs
+from sightline.seers.local.parts import parts
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Line, Part
+from sightline.seers.local.toggles import toggles, without_glyphs
 from tests.seers.local.sketch import Sketch
 
 LIGHT = {"ground": "#f3f3f3", "card": "#ffffff", "line": "#bbbbbb", "ink": "#202020"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sightline.model.geometry import Box, Size
-from sightline.seers.local.finding import heading
 from sightline.seers.local.looking import see
 from sightline.seers.local.reading import without_strokes
 from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Part, Seen, Table
+from sightline.seers.local.titles import heading
 from tests.requirements import requirement
 from tests.seers.local.screens import ORANGE, WHITE, line
 from tests.seers.local.sketch import Sketch

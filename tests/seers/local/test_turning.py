@@ -14,11 +14,11 @@ from sightline.engine.local import local_task
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.engine import open_engine
-from sightline.seers.local.finding import titles
 from sightline.seers.local.looking import see
 from sightline.seers.local.reading import read_page
 from sightline.seers.local.regions import Pixels
 from sightline.seers.local.seen import Line, Seen
+from sightline.seers.local.titles import titles
 from sightline.seers.local.turning import turned_box, turned_pixels
 from tests.requirements import requirement
 from tests.seers.local.pictures import sample, saved

@@ -11,16 +11,11 @@ from sightline.seers.local.cells import row_of, tabled
 from sightline.seers.local.checks import checks
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import charted
-from sightline.seers.local.finding import (
-    Value,
-    key,
-    unread_in,
-    value_of,
-    words,
-)
+from sightline.seers.local.finding import unread_in
 from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, listed, outstanding
+from sightline.seers.local.phrases import key, words
 from sightline.seers.local.places import coded, located, sized, text_at, titled
 from sightline.seers.local.quoting import quoted
 from sightline.seers.local.seen import Colour, Line, Seen
@@ -32,6 +27,7 @@ from sightline.seers.local.subjects import (
     subject,
 )
 from sightline.seers.local.tallies import counted, kind_of_chart, unlooked
+from sightline.seers.local.values import Value, value_of
 
 HELP = (
     "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"

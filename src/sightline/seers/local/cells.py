@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.amounts import amounts, number
+from sightline.seers.local.boxes import union
 from sightline.seers.local.figures import TALK, extreme_of, mentioned
-from sightline.seers.local.finding import around, cell_text, key, tables, unread_in, words
+from sightline.seers.local.finding import unread_in
+from sightline.seers.local.headed import cell_text, tables
+from sightline.seers.local.phrases import key, words
 from sightline.seers.local.seen import Seen, Table
 from sightline.seers.local.subjects import STOP, Asked, Said
 
@@ -30,7 +33,7 @@ class Grid:
     def of(seen: Seen, table: Table) -> Grid:
         cells = tuple(tuple(cell_text(seen, cell) for cell in row) for row in table.rows)
         boxes = tuple(
-            tuple(around(seen.lines[at].box for at in cell) if cell else None for cell in row) for row in table.rows
+            tuple(union(seen.lines[at].box for at in cell) if cell else None for cell in row) for row in table.rows
         )
         return Grid(cells, boxes, frozenset(_unread(seen, boxes)))
 
@@ -84,7 +87,7 @@ def _unread(seen: Seen, boxes: Sequence[Sequence[Box | None]]) -> Iterator[tuple
             below = [each[x] for each in boxes if x < len(each)]
             over = [box for box in below if box]
             if cell is None and level and over:
-                wide, high = around(over), around(level)
+                wide, high = union(over), union(level)
                 if unread_in(seen, Box(wide.x, high.y, wide.width, high.height)):
                     yield y, x
 
@@ -206,5 +209,5 @@ def row_of(asked: Asked) -> Said | None:
         return None  # it says no more than the question
     return Said(
         f'Nothing that was read says "{strange[0]}"; where it is spoken of, it says: "{row}"',
-        (Spot(row, around(box for box in boxes if box)),),
+        (Spot(row, union(box for box in boxes if box)),),
     )

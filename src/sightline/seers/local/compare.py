@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.finding import around, key, titles
+from sightline.seers.local.boxes import union
+from sightline.seers.local.phrases import key
 from sightline.seers.local.seen import Line, Seen
 from sightline.seers.local.subjects import Said
+from sightline.seers.local.titles import titles
 
 if TYPE_CHECKING:
     from sightline.seers.local.regions import Pixels
@@ -178,7 +180,7 @@ def _islands(cells: object) -> Iterator[Box]:
             near = {(y + down, x + across) for down in (-1, 0, 1) for across in (-2, -1, 0, 1, 2)} & left
             left -= near
             edge += near
-        yield around(island)
+        yield union(island)
 
 
 def _pixels(cells: Box, before: Pixels, after: Pixels) -> Box:

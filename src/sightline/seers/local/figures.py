@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from sightline.model.asking import Spot
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import words
+from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Chart, Mark
 from sightline.seers.local.subjects import STOP, Asked, Said
 

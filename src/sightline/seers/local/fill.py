@@ -13,9 +13,13 @@ from sightline.model.geometry import Box
 from sightline.model.scene import Json
 from sightline.seers.local.amounts import number, pointed, whole
 from sightline.seers.local.cells import Grid, grids
-from sightline.seers.local.finding import key, named, of_kind, text_of, titles, value_of
+from sightline.seers.local.finding import of_kind, text_of
+from sightline.seers.local.labelled import named
+from sightline.seers.local.phrases import key
 from sightline.seers.local.seen import Seen
 from sightline.seers.local.subjects import Said
+from sightline.seers.local.titles import titles
+from sightline.seers.local.values import value_of
 
 _DEEPEST = 6
 _MOST = 200  # entries of a list

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sightline.seers.local.finding import labels, of_kind
+from sightline.seers.local.finding import of_kind
+from sightline.seers.local.labelled import labels
 from sightline.seers.local.seen import Line, Part, Seen
 
 PALE_TEXT = "; in pale letters, perhaps no more than a hint"

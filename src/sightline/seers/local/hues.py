@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import (
-    key,
-)
+from sightline.seers.local.phrases import key
 from sightline.seers.local.seen import Colour, Mark
 from sightline.seers.local.subjects import (
     Asked,

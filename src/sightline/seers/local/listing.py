@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import labels, of_kind, text_of, unread, unread_in, words
+from sightline.seers.local.finding import of_kind, text_of, unread, unread_in
 from sightline.seers.local.hints import PALER, contrast, is_hint
 from sightline.seers.local.hues import hued
+from sightline.seers.local.labelled import labels
+from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Part, PartKind, Seen
 from sightline.seers.local.subjects import (
     STOP,

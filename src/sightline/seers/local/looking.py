@@ -14,10 +14,11 @@ from sightline.seers.local.labels import signed
 from sightline.seers.local.lattice import lattices, ruled
 from sightline.seers.local.layout import laid_out
 from sightline.seers.local.order import order
-from sightline.seers.local.parts import moved, outside, parts, toggles, without_glyphs
+from sightline.seers.local.parts import moved, outside, parts
 from sightline.seers.local.regions import Pixels, regions
 from sightline.seers.local.seen import Code, Line, Part, Seen
 from sightline.seers.local.tabled import tables
+from sightline.seers.local.toggles import toggles, without_glyphs
 from sightline.seers.local.turning import turned_box, turned_pixels
 
 _EDGE = 4  # pixels: the border of a field

@@ -1,4 +1,4 @@
-"""The parts of an interface that their shape tells: buttons, fields, check boxes, bars, panels, pictures."""
+"""The parts of an interface: buttons, fields, bars and panels by their shape, then check boxes and pictures."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.seers.local.boxes import inside, union
-from sightline.seers.local.colours import apart, commonest, cut, distance
-from sightline.seers.local.finding import letter_size
-from sightline.seers.local.regions import EVEN, Pixels, Region, regions
+from sightline.seers.local.boxes import inside, places_in, union
+from sightline.seers.local.colours import commonest, distance
+from sightline.seers.local.pictures import pictures
+from sightline.seers.local.regions import Pixels, Region, regions
 from sightline.seers.local.seen import Colour, Line, Part, PartKind
+from sightline.seers.local.toggles import CHECK, toggles
 
 SEEN = 5  # two colours that differ by less in every channel are one to the eye
-BLOCK = 16  # pixels, by which pictures are looked for
-PICTURE = 64  # pixels, its least side
 ROW = 3.8  # a control is at most so many times as high as its text
 LOW, TALLEST = 52, 72  # in pixels: so high it may be in any case, and no higher
 BEYOND = (3, 4)  # pixels outside: there a border has ended, and at one of them no neighbour's has begun
 EMPTY = (16, 64)  # the height of a field with nothing in it
-CHECK = (9, 30)  # the side of a check box
 WHOLE = 0.85  # of the image is no panel, but what all stands on
-MARK = 0.05  # of its pixels are the tick
-DOT, EMPTIED = 0.3, 0.33  # of the width of a circle: less is the radius of a dot in it, more what is empty
-PALE = 60  # what the channels of a colour differ by at most, where a circle is empty
-TALLER, CAPITAL = 1.15, 0.74  # a circle is so much higher than a capital, which is so much of the size of a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ def parts(pixels: Pixels, lines: Sequence[Line], found: Sequence[Region] | None 
     whole = Box(0, 0, pixels.shape[1], pixels.shape[0])
     kinds = ((shape, _kind(shape, shapes, lines, whole)) for shape in shapes)
     named = [Part(kind, shape.box, shape.colour, shape.lines) for shape, kind in kinds if kind is not None]
-    named += [*toggles(pixels, lines), *_pictures(pixels, lines)]
+    named += [*toggles(pixels, lines), *pictures(pixels, lines)]
     page = WHOLE * whole.width * whole.height
     kept = [p for p in named if p.kind != "panel" or (_holds(p, named) and p.box.width * p.box.height < page)]
     return tuple(sorted(kept, key=lambda part: (part.box.y, part.box.x)))
@@ -83,7 +76,7 @@ def _shape(pixels: Pixels, region: Region, lines: Sequence[Line]) -> _Shape | No
     if border:
         x, y = max(0, box.x - 1), max(0, box.y - 1)
         box = Box(x, y, min(width, box.right + 1) - x, min(height, box.bottom + 1) - y)
-    return _Shape(box, region.colour, ground, border, region.filled, _within(box, lines))
+    return _Shape(box, region.colour, ground, border, region.filled, places_in(box, [line.box for line in lines]))
 
 
 def _goes_on(edge: Colour, further: Iterable[Colour | None]) -> bool:
@@ -102,10 +95,6 @@ def _around(pixels: Pixels, box: Box, away: int) -> list[Colour | None]:
         else None
         for a, b in places
     ]
-
-
-def _within(box: Box, lines: Sequence[Line]) -> tuple[int, ...]:
-    return tuple(place for place, line in enumerate(lines) if inside(line.box, box))
 
 
 def _without_rings(shapes: list[_Shape]) -> list[_Shape]:
@@ -184,157 +173,9 @@ def _is_bar(shape: _Shape, shapes: Sequence[_Shape], whole: Box) -> bool:
     )
 
 
-def toggles(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
-    """Small squares and circles right before a line. They are too small for regions: each place is looked at alone."""
-    found = ((place, _toggle(pixels, line)) for place, line in enumerate(lines) if not _is_glyph(line))
-    texts = [line for line in lines if not _is_glyph(line)]
-    return [
-        replace(part, lines=(place,))
-        for place, part in found
-        if part and not any(inside(part.box, line.box, slack=1) for line in texts)
-    ]
-
-
-def without_glyphs(lines: Sequence[Line], marks: Sequence[Part]) -> list[Line]:
-    """The lines but for those that are such a mark, read as a letter."""
-    return [line for line in lines if not (_is_glyph(line) and any(inside(line.box, mark.box) for mark in marks))]
-
-
-def _is_glyph(line: Line) -> bool:
-    """A single letter as wide as high may be a circle or a square."""
-    width, height = line.box.width, line.box.height
-    return len(line.text) == 1 and min(width, height) >= CHECK[0] - 2 and abs(width - height) <= 0.25 * height
-
-
-def _toggle(pixels: Pixels, line: Line) -> Part | None:
-    box = line.box
-    reach = 2 * CHECK[1]
-    place = Box(box.x - 2 - reach, box.y + box.height // 2 - CHECK[1] // 2 - 3, reach, CHECK[1] + 6)
-    left, top = max(0, place.x), max(0, place.y)
-    around = pixels[top : place.bottom, left : max(0, place.right)]
-    if around.shape[0] < CHECK[0] or around.shape[1] < CHECK[0]:
-        return None
-    ground = commonest(around.reshape(-1, 3))
-    inked = apart(around, ground) > 24
-    columns = _last_run(np.any(inked, axis=0))
-    rows = _last_run(np.any(inked[:, columns.start : columns.stop], axis=1))
-    square = Box(left + columns.start, top + rows.start, len(columns), len(rows))
-    side = max(len(columns), len(rows))
-    if not (CHECK[0] <= side <= CHECK[1] and abs(len(columns) - len(rows)) <= 0.15 * side):
-        return None
-    drawn = inked[rows.start : rows.stop, columns.start : columns.stop]
-    if _round(drawn):
-        return _chosen(pixels, square) if side >= TALLER * CAPITAL * letter_size(line) else None
-    return _ticked(pixels, square, ground) if _edged(drawn) else None
-
-
-def _last_run(any_: NDArray[np.bool_]) -> range:
-    """The last stretch of those that hold."""
-    places = np.flatnonzero(any_)
-    if not len(places):
-        return range(0)
-    breaks = np.flatnonzero(np.diff(places) > 1)
-    return range(int(places[breaks[-1] + 1] if len(breaks) else places[0]), int(places[-1]) + 1)
-
-
-def _edged(inked: NDArray[np.bool_]) -> bool:
-    """Whether the four sides are drawn, their corners aside."""
-    sides = (inked[0, 2:-2], inked[-1, 2:-2], inked[2:-2, 0], inked[2:-2, -1])
-    return all(side.mean() >= 0.85 for side in sides)
-
-
-def _round(inked: NDArray[np.bool_]) -> bool:
-    """Whether a circle is drawn: ink all along it, and none in the corners."""
-    side = len(inked)
-    corner = side // 7
-    corners = [inked[y, x] for y in (corner // 2, -1 - corner // 2) for x in (corner // 2, -1 - corner // 2)]
-    if any(corners):
-        return False
-    angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
-    along = np.zeros(len(angle), dtype=bool)
-    for inward in (0.5, 1.5, 2.5):  # a thin line, drawn softly, is not on every pixel of its way
-        y = np.clip(len(inked) / 2 + (len(inked) / 2 - inward) * np.sin(angle), 0, len(inked) - 1).astype(int)
-        x = np.clip(len(inked[0]) / 2 + (len(inked[0]) / 2 - inward) * np.cos(angle), 0, len(inked[0]) - 1).astype(int)
-        along |= inked[y, x]
-    return bool(along.mean() >= 0.9)
-
-
-def _chosen(pixels: Pixels, circle: Box) -> Part:
-    """By how far its middle reaches: that of an empty circle to the ring, a dot not as far, that of a disc all over."""
-    across = pixels[circle.y + circle.height // 2, circle.x : circle.right]
-    middle = commonest(cut(pixels, circle, more=-int(0.42 * circle.width)).reshape(-1, 3))
-    other = np.flatnonzero(apart(across[None, : len(across) // 2], middle)[0] > 60)
-    reach = 0.5 - (int(other[-1]) + 1 if len(other) else 0) / len(across)
-    empty = EMPTIED < reach < 0.5 and max(middle) - min(middle) < PALE
-    return Part("radio", circle, middle, (), checked=True if reach < DOT else False if empty else None)
-
-
-def _ticked(pixels: Pixels, square: Box, ground: Colour) -> Part | None:
-    """A box with a mark in it is ticked, an empty one with a border is not, a plain patch of colour is no box."""
-    inner = cut(pixels, square, more=-2).reshape(-1, 3)
-    fill = commonest(inner)
-    marked = float((apart(inner, fill) > 60).mean())
-    if marked >= MARK:
-        return Part("check", square, fill, (), checked=True)
-    border = commonest(pixels[square.y : square.y + 1, square.x + 2 : square.right - 2].reshape(-1, 3))
-    empty = marked == 0 and distance(border, fill) >= 16 and distance(border, ground) >= 16
-    return Part("check", square, fill, (), checked=False) if empty else None
-
-
 def _holds(panel: Part, named: Sequence[Part]) -> bool:
     """A panel is worth a word when something stands on it."""
     return bool(panel.lines) or any(other is not panel and inside(other.box, panel.box) for other in named)
-
-
-def _pictures(pixels: Pixels, lines: Sequence[Line]) -> list[Part]:
-    """Places where hardly two neighbours are alike and no text stands."""
-    down, across = pixels.shape[0] // BLOCK, pixels.shape[1] // BLOCK
-    if min(down, across) < PICTURE // BLOCK:
-        return []
-    part = pixels[: down * BLOCK, : across * BLOCK]
-    step = np.zeros(part.shape[:2], dtype=bool)
-    step[:, 1:] = (np.maximum(part[:, 1:], part[:, :-1]) - np.minimum(part[:, 1:], part[:, :-1]) > EVEN).any(axis=2)
-    busy = step.reshape(down, BLOCK, across, BLOCK).mean(axis=(1, 3)) > 0.5
-    for line in lines:
-        box = line.box
-        busy[box.y // BLOCK : -(-box.bottom // BLOCK), box.x // BLOCK : -(-box.right // BLOCK)] = False
-    found = []
-    for box in _clusters(busy):
-        wide = Box(box.x * BLOCK, box.y * BLOCK, box.width * BLOCK, box.height * BLOCK)
-        if min(wide.width, wide.height) >= PICTURE:
-            colour = commonest(cut(pixels, wide).reshape(-1, 3)[::7])
-            found.append(Part("picture", _tight(step, wide), colour, _within(wide, lines)))
-    return found
-
-
-def _clusters(busy: NDArray[np.bool_]) -> list[Box]:
-    """Boxes around the touching cells, where they fill most of their box."""
-    left = {(int(y), int(x)) for y, x in np.argwhere(busy)}
-    found = []
-    while left:
-        group, edge = [], [left.pop()]
-        while edge:
-            y, x = edge.pop()
-            group.append((y, x))
-            near = {(y + 1, x), (y - 1, x), (y, x + 1), (y, x - 1)} & left
-            left -= near
-            edge += near
-        ys, xs = [y for y, _ in group], [x for _, x in group]
-        box = Box(min(xs), min(ys), max(xs) - min(xs) + 1, max(ys) - min(ys) + 1)
-        if len(group) >= 0.6 * box.width * box.height:
-            found.append(box)
-    return found
-
-
-def _tight(step: NDArray[np.bool_], box: Box) -> Box:
-    """A block is coarse: the picture ends where the last uneven row or column does."""
-    x0, y0 = max(0, box.x - BLOCK), max(0, box.y - BLOCK)
-    around = step[y0 : box.bottom + BLOCK, x0 : box.right + BLOCK]
-    rows = np.flatnonzero(around.mean(axis=1) > 0.3)
-    columns = np.flatnonzero(around.mean(axis=0) > 0.3)
-    if not len(rows) or not len(columns):
-        return box
-    return Box(x0 + int(columns[0]), y0 + int(rows[0]), int(columns[-1] - columns[0]) + 1, int(rows[-1] - rows[0]) + 1)
 
 
 def outside(found: Iterable[Part], boxes: Sequence[Box]) -> tuple[Part, ...]:

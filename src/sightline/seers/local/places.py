@@ -6,13 +6,8 @@ import re
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.finding import (
-    Titles,
-    found,
-    titles,
-    value_of,
-    within,
-)
+from sightline.seers.local.boxes import overlap_across
+from sightline.seers.local.finding import found, within
 from sightline.seers.local.seen import Seen
 from sightline.seers.local.subjects import (
     Asked,
@@ -27,6 +22,8 @@ from sightline.seers.local.subjects import (
     subject,
     things,
 )
+from sightline.seers.local.titles import Titles, titles
+from sightline.seers.local.values import value_of
 
 _where = re.compile(
     r"^where(?:'s| is| are| does| do| can i (?:find|see|click))? (?P<a>.+)$"
@@ -188,7 +185,7 @@ def _text_near(asked: Asked, how: str, what: str) -> Said | None:
 
 
 def _is(how: str, box: Box, anchor: Box) -> bool:
-    across = box.x < anchor.right and anchor.x < box.right
+    across = overlap_across(box, anchor)
     level = box.y < anchor.bottom and anchor.y < box.bottom
     if how in ("below", "under", "beneath"):
         return across and box.y >= anchor.bottom

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sightline.seers.local.finding import key, of_kind, words
+from sightline.seers.local.finding import of_kind
+from sightline.seers.local.phrases import key, words
 from sightline.seers.local.seen import Line, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, spots_of
 

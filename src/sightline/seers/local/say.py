@@ -8,11 +8,14 @@ from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import mark_name, number
-from sightline.seers.local.finding import labels, of_kind, tables, text_of, titles, unread_in
+from sightline.seers.local.finding import of_kind, text_of, unread_in
+from sightline.seers.local.headed import tables
 from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import hued
+from sightline.seers.local.labelled import labels
 from sightline.seers.local.seen import Chart, Colour, Line, Part, Seen
 from sightline.seers.local.subjects import Said
+from sightline.seers.local.titles import titles
 
 NOTE = "Only text and shapes were read, on this machine: what pictures or icons show is not described."
 _PLAIN = frozenset({"black", "dark grey", "grey", "light grey", "white"})

@@ -9,7 +9,9 @@ from functools import cached_property
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.finding import found, key, named, of_kind, text_of, words
+from sightline.seers.local.finding import found, of_kind, text_of
+from sightline.seers.local.labelled import named
+from sightline.seers.local.phrases import key, words
 from sightline.seers.local.seen import Colour, Line, Part, PartKind, Seen
 
 _quotes = re.compile("\"([^\"]+)\"|“([^”]+)”|`([^`]+)`|(?<!\\w)'([^']+)'(?!\\w)|‘([^’]+)’")

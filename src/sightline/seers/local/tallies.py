@@ -9,8 +9,10 @@ from sightline.model.asking import Spot
 from sightline.seers.local.boxes import inside
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.finding import of_kind, tables, words
+from sightline.seers.local.finding import of_kind
+from sightline.seers.local.headed import tables
 from sightline.seers.local.listing import FILL, and_unread, hinted, sorted_out
+from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Mark, Part, PartKind, Seen
 from sightline.seers.local.subjects import STOP, Asked, Said, bare, part_thing, spots_of
 

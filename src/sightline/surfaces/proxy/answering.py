@@ -32,9 +32,7 @@ _SAYS: Mapping[WireName, str] = {
 class Answering:
     asides: Asides
     aside: Aside
-    wire: WireName
     reply: Reply
-    streams: bool  # the client asked for events
     ask: Callable[[Callable[[], Awaitable[bytes]]], Awaitable[Exchange | Refusal]]  # for the next leg
     read: Callable[[Exchange], Awaitable[bytes | bytearray | None]]  # all of a whole answer, unpacked
     rest: Callable[[Exchange], None]  # an exchange that is over
@@ -70,7 +68,7 @@ class Answering:
     async def _late(self, exchange: Exchange) -> bytes | None:
         """The events of a leg that came in one piece, though those before it were streams."""
         data = await self.read(exchange) if is_whole(exchange) else None
-        return None if data is None or _answer(self.wire, data) is None else unrolled(self.wire, data)
+        return None if data is None or _answer(self.aside.wire, data) is None else unrolled(self.aside.wire, data)
 
     async def _next(self, asked: Leg) -> Exchange | None:
         """The next leg; None: there is none, and the client has been told."""
@@ -113,7 +111,7 @@ class Answering:
 
     async def _as_it_is(self, exchange: Exchange) -> None:
         """An answer in which nothing is ours."""
-        events = await as_events(exchange, self.wire) if self.streams and is_whole(exchange) else None
+        events = await as_events(exchange, self.aside.wire) if self.aside.streams and is_whole(exchange) else None
         if isinstance(events, Refusal):
             await self.reply.no(events)
         elif events is not None:
@@ -126,12 +124,12 @@ class Answering:
         data = await self.read(exchange) if exchange.status == 200 else None
         if data is None or (heard and not any(f'"{name}"'.encode() in data for name in self.aside.names)):
             return None
-        return _answer(self.wire, data)
+        return _answer(self.aside.wire, data)
 
     async def _joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:
             body = orjson.dumps(self.aside.loop.whole(answers, self.aside.names))
-            events = unrolled(self.wire, body) if self.streams else None
+            events = unrolled(self.aside.wire, body) if self.aside.streams else None
         except TypeError:  # so deep that it can be read, and not be written
             await self.reply.relay(exchange)
             return

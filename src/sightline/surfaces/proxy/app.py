@@ -1,50 +1,40 @@
-"""The proxy as an ASGI application: route, read, prepare, forward, repair, relay."""
+"""The proxy as an ASGI application: whom it lets in, where each request goes, and what the client gets."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
-from sightline.dial import Body, Dialler, Exchange
-from sightline.engine import Engine, Prepared, Reading
+from sightline.dial import Dialler, Exchange
+from sightline.engine import Engine, Reading
 from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Directory, Visitor
-from sightline.surfaces.proxy.answering import Answering
-from sightline.surfaces.proxy.asides import Aside, Asides, Tools, in_legs, without_tools
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, Unpacking, taken
-from sightline.surfaces.proxy.commands import Commands, is_listed, without_commands
-from sightline.surfaces.proxy.headers import UNCHANGED, Changes, Request, credential_of, lent, onward, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole, rejection, whole_of
+from sightline.model.upstream import Directory
+from sightline.surfaces.proxy.asides import Asides, Tools
+from sightline.surfaces.proxy.asking import Asking
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, taken
+from sightline.surfaces.proxy.commands import Commands, is_listed
+from sightline.surfaces.proxy.errand import Errand
+from sightline.surfaces.proxy.headers import Request, unwelcome
+from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole
 from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
+from sightline.surfaces.proxy.offering import Asked, Offering
 from sightline.surfaces.proxy.presence import Presence
+from sightline.surfaces.proxy.reader import Reader
 from sightline.surfaces.proxy.reply import Reply, words
-from sightline.surfaces.proxy.routes import Route, route, speaks
+from sightline.surfaces.proxy.routes import route, speaks
+from sightline.surfaces.proxy.waiting import in_time
 from sightline.surfaces.proxy.watch import Watch
-from sightline.wire.jsontext import Document
-from sightline.wire.loop.choice import no_choice
-from sightline.wire.opening import Rejected
 
 log = logging.getLogger("sightline")
-T = TypeVar("T")
 Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 _NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
 
 _PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    outcome: Exchange | Refusal
-    aside: Aside | None = None  # what of it is ours, where tools of ours were offered
 
 
 class Proxy:
@@ -64,22 +54,24 @@ class Proxy:
         mounts: Mapping[str, Mounted] | None = None,
     ) -> None:
         self._engine = engine
-        self._dialler = dialler
         self._directory = directory
         self._record = record
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
         self._metrics = metrics or Metrics()
-        self._unpacking = Unpacking()
         self._commands = commands
         self._watch = watch or Watch(record)
-        self._asides = None if tools is None else Asides(engine, record, tools)
         self._mounts = mounts or {}  # other applications, each at a path of its own
+        self._reader = Reader(engine)
+        asides = None if tools is None else Asides(engine, record, tools)
+        unwanted = asides.unwanted if asides else lambda visitor, model: None
+        self._asking = Asking(engine, dialler, self._metrics, self._tell, unwanted, patience)
+        self._offering = Offering(asides, self._asking, self._reader, self._tell, patience) if asides else None
 
     async def close(self) -> None:
-        if self._asides is not None:
-            await self._asides.close()
+        if self._offering is not None:
+            await self._offering.asides.close()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,41 +80,25 @@ class Proxy:
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
         reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
         if no := unwelcome(request, self._token):
-            await reply.refused(403 if path in self._mounts else 400, words(no))
-            self._watch.ended(request, reply.status)
-            return
-        if request.header(b"upgrade").lower() == "websocket":
-            await reply.refused(426, _NO_WEBSOCKET, headers=[(b"upgrade", b"HTTP/1.1")])
-            self._watch.ended(request, reply.status)
-            return
-        if path in _OWN:
-            await answer(send, *_OWN[path](self._metrics))
-            return
-        if mounted := self._mounts.get(path):
+            await self._turned_away(request, reply, 403 if path in self._mounts else 400, words(no))
+        elif request.header(b"upgrade").lower() == "websocket":
+            await self._turned_away(request, reply, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
+        elif path in _OWN:
+            await _told(send, *_OWN[path](self._metrics))
+        elif mounted := self._mounts.get(path):
             await self._mounted(mounted, request, scope, receive, send)
-            return
-        way = route(path, query, request.headers, self._directory)
-        if isinstance(way, Refusal):
-            await reply.refused(400, words(way))
-            self._watch.ended(request, reply.status)
-            return
-        line: Line | None = scope.get("extensions", {}).get(LINE)
-        reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
-        self._metrics.begun()
-        try:
-            length = request.header(b"content-length")
-            most = LARGEST if way.wire else _PASSED_ALONG
-            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
-            async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
-                await self._serve(request, way, body, reply)
-        except Gone:
-            pass
-        except Exception:  # the outermost edge: the client is told in its own words
-            log.exception("a request could not be served")
-            await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
-        finally:
-            self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
-            self._watch.ended(request, reply.status, way)
+        elif isinstance(way := route(path, query, request.headers, self._directory), Refusal):
+            await self._turned_away(request, reply, 400, words(way))
+        else:
+            line: Line | None = scope.get("extensions", {}).get(LINE)
+            reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
+            await self._let_in(Errand(request, way, reply, self._record), receive, line)
+
+    async def _turned_away(
+        self, request: Request, reply: Reply, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        await reply.refused(status, message, headers=headers)
+        self._watch.ended(request, reply.status)
 
     async def _mounted(
         self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
@@ -141,302 +117,75 @@ class Proxy:
         finally:
             self._watch.ended(request, status)
 
-    async def _serve(self, request: Request, way: Route, body: Held | Flowing, reply: Reply) -> None:
-        reading = await self._read(request, way, body)
+    async def _let_in(self, errand: Errand, receive: Receive, line: Line | None) -> None:
+        request, way, reply = errand.request, errand.way, errand.reply
+        self._metrics.begun()
+        try:
+            length = request.header(b"content-length")
+            most = LARGEST if way.wire else _PASSED_ALONG
+            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
+            async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
+                await self._serve(errand, body)
+        except Gone:
+            pass
+        except Exception:  # the outermost edge: the client is told in its own words
+            log.exception("a request could not be served")
+            await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
+        finally:
+            self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
+            self._watch.ended(request, reply.status, way)
+
+    async def _serve(self, errand: Errand, body: Held | Flowing) -> None:
+        reading = await self._reader.opened(errand.request, errand.way, body)
         if isinstance(body, Held) and reading is not None:
-            self._watch.read(request, way, reading)
-            if self._commands and (command := self._commands.typed(reading, way)):
-                await self._answer(command, request, way, reading, reply)
+            self._watch.read(errand.request, errand.way, reading)
+            if self._commands and (command := self._commands.typed(reading, errand.way)):
+                await self._commanded(self._commands, command, errand, reading)
                 return
-            body, reading = self._cut(way, body, reading)
-        asked = await self._in_time(self._asked(request, way, body, reading, reply), reply, stream=_waits(way, reading))
+            body, reading = self._reader.cut(errand.way, body, reading)
+        asked = await in_time(self._asked(errand, body, reading), errand, reading, self._patience)
         outcome, aside = asked.outcome, asked.aside
         if isinstance(outcome, Refusal):
-            await reply.no(outcome)
-            return
-        if aside is not None and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
-            assert self._asides is not None
-            await self._answered(self._asides, aside, request, way, outcome, reply)
-            return
-        try:
-            events = await self._streamed(way, reading, outcome, reply)
-            if isinstance(events, Refusal):
-                await reply.no(events)
-            elif events is not None:
-                await reply.unrolled(outcome, events)
-            else:
-                await reply.relay(outcome)
-        finally:
-            self._dialler.rest(outcome, way.url)
+            await errand.reply.no(outcome)
+        elif self._offering and aside and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
+            await self._offering.answered(errand, aside, outcome)
+        else:
+            await self._relayed(errand, reading, outcome)
 
-    async def _streamed(
-        self, way: Route, reading: Reading | None, exchange: Exchange, reply: Reply
-    ) -> bytes | Refusal | None:
-        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
-        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(way):
-            return None
-        assert way.wire is not None
-        return await self._in_time(as_events(exchange, way.wire.name), reply, stream=_waits(way, reading))
+    async def _commanded(self, commands: Commands, command: str, errand: Errand, reading: Reading) -> None:
+        visitor = errand.visitor
+        work = commands.answered(command, reading, errand.way, visitor, self._engine.references(reading, visitor))
+        await errand.reply.say(*await in_time(work, errand, reading, self._patience))
 
-    async def _asked(
-        self, request: Request, way: Route, body: Held | Flowing, reading: Reading | None, reply: Reply
-    ) -> _Asked:
-        """What the upstream answers; and who listens for calls of ours in it, if that has to be."""
+    async def _asked(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> Asked:
         if isinstance(body, Flowing):
-            return _Asked(await self._forward(request, way, body.pieces))
-        if reading is None or self._asides is None:
-            return _Asked(await self._sent(request, way, body, reading, reply))
-        more, with_more, aside = await self._with_tools(self._asides, request, way, body, reading)
-        outcome = await self._sent(request, way, more, with_more, reply)
-        if more is body or isinstance(outcome, Refusal) or outcome.status not in (400, 422):
-            return _Asked(outcome, aside)
-        self._dialler.rest(outcome, way.url)  # perhaps it is our calls that it will not have
-        again = replace(body, again=True)
-        more, with_more, aside = await self._with_tools(self._asides, request, way, again, reading, weave=False)
-        return _Asked(await self._sent(request, way, more, with_more, reply), aside)
+            return Asked(await self._asking.passed(errand, body))
+        if reading is None or self._offering is None:
+            return Asked(await self._asking.sent(errand, body, reading))
+        return await self._offering.asked(errand, body, reading)
 
-    def _sent(
-        self, request: Request, way: Route, body: Held, reading: Reading | None, reply: Reply
-    ) -> Awaitable[Exchange | Refusal]:
-        if reading is not None and reading.scene.sights:
-            return self._attended(request, way, body, reading, reply)
-        if reading is not None and reading.notes:
-            self._tell(request, way, Receipt(way.upstream.name, reading.scene.model, notes=reading.notes))
-        if reading is not None and reading.added:
-            return self._with_more(request, way, body, reading)
-        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=body.again)
-        return self._forward(request, way, [body.data], changes)
-
-    async def _with_more(self, request: Request, way: Route, body: Held, reading: Reading) -> Exchange | Refusal:
-        """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
-        assert isinstance(reading.texts, Document)
-        more = reading.texts.splice(reading.added)
-        changes = Changes(unpacked=True, read=True, repeated=body.again)
-        exchange = await self._forward(request, way, more, changes)
-        if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
-            return exchange
-        with _closed_unless_kept(exchange):
-            no = await rejection(exchange, self._patience)
-        if no is None or not any(name in no.words for name in reading.scene.ours):
-            return exchange
-        self._dialler.rest(exchange, way.url)
-        self._unwanted(request, way, reading)
-        changes = Changes(unpacked=body.remade, read=_streams(reading), repeated=True)
-        return await self._forward(request, way, [body.data], changes)
-
-    def _unwanted(self, request: Request, way: Route, reading: Reading) -> None:
-        """An upstream has named our tools in its no: they are not offered again at once."""
-        if self._asides is not None:
-            self._asides.unwanted(self._visitor(request, way), reading.scene.model)
-
-    async def _with_tools(
-        self, asides: Asides, request: Request, way: Route, body: Held, reading: Reading, *, weave: bool = True
-    ) -> tuple[Held, Reading, Aside | None]:
-        """With our calls back in their places, and tools of ours, where there is room for some."""
-        assert way.wire is not None
-        visitor = self._visitor(request, way)
-        asked = reading
+    async def _relayed(self, errand: Errand, reading: Reading | None, exchange: Exchange) -> None:
+        """An answer in which nothing is ours."""
         try:
-            data, notes = await asides.woven(reading, way, visitor) if weave else (None, ())
-            again = None if data is None else self._reading(way, data)
-            if data is not None and again is not None:
-                body, reading = Held(data, remade=True), again
-            reading = replace(reading, notes=notes) if notes else reading
-            if is_listed(way) and reading.scene.stream:  # in which nobody could listen
-                return body, reading, None
-            reading, names = asides.offered(reading, way, visitor, known=data is not None)
-        except Exception:  # a fault of ours must not be worse than our absence
-            log.exception("a request could not be given tools; it goes on without")
-            return body, reading, None
-        if not names or way.endpoint.counts:
-            return body, reading, None
-        return body, reading, Aside(way.api, names, reading, asked, visitor, asked.scene.model)
+            events = await self._streamed(errand, reading, exchange)
+            if isinstance(events, Refusal):
+                await errand.reply.no(events)
+            elif events is not None:
+                await errand.reply.unrolled(exchange, events)
+            else:
+                await errand.reply.relay(exchange)
+        finally:
+            self._asking.rest(exchange, errand)
 
-    async def _answered(
-        self, asides: Asides, aside: Aside, request: Request, way: Route, exchange: Exchange, reply: Reply
-    ) -> None:
-        async def following(body: Callable[[], Awaitable[bytes]]) -> Exchange | Refusal:
-            data = await body()
-            reading = self._reading(way, data)
-            if reading is None:
-                return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
-            reading, _ = asides.offered(reading, way, aside.visitor, known=True)
-            held = Held(data, remade=True, again=True)
-            if not aside.is_last or not reading.added:
-                return await self._sent(request, way, held, reading, reply)
-            words_only = replace(reading, added=(*reading.added, no_choice(way.api, reading.tree)))
-            found = await self._sent(request, way, held, words_only, reply)
-            if isinstance(found, Refusal) or found.status not in (400, 422):
-                return found
-            self._dialler.rest(found, way.url)  # perhaps it knows no such choice
-            return await self._sent(request, way, held, reading, reply)
+    async def _streamed(self, errand: Errand, reading: Reading | None, exchange: Exchange) -> bytes | Refusal | None:
+        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
+        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(errand.way):
+            return None
+        return await in_time(as_events(exchange, errand.way.api), errand, reading, self._patience)
 
-        def ask(body: Callable[[], Awaitable[bytes]]) -> Awaitable[Exchange | Refusal]:
-            return self._in_time(following(body), reply, stream=_waits(way, aside.reading))
-
-        def read(exchange: Exchange) -> Awaitable[bytes | bytearray | None]:
-            return self._in_time(whole_of(exchange), reply, stream=_waits(way, aside.reading))
-
-        streams = aside.reading.scene.stream
-        rest = partial(self._dialler.rest, url=way.url)
-        used = await Answering(asides, aside, way.api, reply, streams, ask, read, rest).run(exchange)
-        if used is not None and (aside.legs or len(used) > 1):
-            self._tell(request, way, Receipt(way.upstream.name, aside.model, notes=in_legs(aside, used)))
-
-    def _tell(self, request: Request, way: Route, receipt: Receipt) -> None:
+    def _tell(self, errand: Errand, receipt: Receipt) -> None:
         self._say(receipt)
-        self._watch.prepared(request, way, receipt)
-
-    async def _read(self, request: Request, way: Route, body: Held | Flowing) -> Reading | None:
-        """A body of ours to look into; what is signed, too large, or no JSON goes on as it came."""
-        if way.wire is None or isinstance(body, Flowing) or request.method != "POST":
-            return None
-        if request.header(b"authorization").startswith("AWS4-HMAC-SHA256"):
-            return None
-        data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
-        return None if data is None else self._reading(way, data)
-
-    def _reading(self, way: Route, data: bytes | bytearray) -> Reading | None:
-        assert way.wire is not None
-        try:
-            reading = self._engine.read(data, way.wire)
-            if reading is None or (scene := way.endpoint.of(reading.scene)) is reading.scene:
-                return reading
-            return replace(reading, scene=scene)
-        except Exception:  # a fault of ours must not be worse than our absence
-            log.exception("a request could not be read; it goes on untouched")
-            return None
-
-    def _cut(self, way: Route, body: Held, reading: Reading) -> tuple[Held, Reading | None]:
-        """Without the commands that were answered here, of which the model knows nothing."""
-        try:
-            rest = without_commands(reading, way)
-        except Exception:  # a fault of ours must not be worse than our absence
-            log.exception("commands could not be cut; the request goes on with them")
-            rest = None
-        return (body, reading) if rest is None else (Held(rest, remade=True), self._reading(way, rest))
-
-    async def _answer(self, command: str, request: Request, way: Route, reading: Reading, reply: Reply) -> None:
-        assert self._commands is not None
-        visitor = self._visitor(request, way)
-        work = self._commands.answered(command, reading, way, visitor, self._engine.references(reading, visitor))
-        await reply.say(*await self._in_time(work, reply, stream=_waits(way, reading)))
-
-    async def _attended(
-        self, request: Request, way: Route, body: Held, reading: Reading, reply: Reply
-    ) -> Exchange | Refusal:
-        """A request with sights: prepared, forwarded, and once repaired when the upstream cannot take it."""
-        visitor = self._visitor(request, way)
-        prepared = await _safely(self._engine.prepare(reading, visitor, paid=not way.endpoint.counts))
-        if prepared is None:
-            return await self._forward(request, way, [body.data], _changes(body))
-        exchange = await self._prepared_sent(request, way, body, prepared)
-        if isinstance(exchange, Refusal):
-            return exchange
-        no = await self._rejected(exchange, reply)
-        if no is None:
-            return exchange
-        with _closed_unless_kept(exchange):
-            again = await _safely(self._engine.repair(prepared, visitor, no.status, no.words))
-        if again is None and reading.added and any(name in no.words for name in reading.scene.ours):
-            self._unwanted(request, way, reading)
-            again = await _safely(self._engine.prepare(without_tools(reading), visitor, paid=not way.endpoint.counts))
-        if again is None:
-            return exchange
-        self._dialler.rest(exchange, way.url)
-        retried = await self._prepared_sent(request, way, body, again)
-        if isinstance(retried, Exchange) and await self._rejected(retried, reply) is None:
-            with _closed_unless_kept(retried):
-                await self._engine.taken(again, visitor)
-        return retried
-
-    async def _rejected(self, exchange: Exchange, reply: Reply) -> Rejected | None:
-        """Nothing of an answer goes out before it is known that it is one; its own headers wait, too."""
-        with _closed_unless_kept(exchange), reply.holding():
-            return await rejection(exchange, self._patience)
-
-    async def _prepared_sent(self, request: Request, way: Route, body: Held, prepared: Prepared) -> Exchange | Refusal:
-        parts = _written(prepared) if prepared.edits else [body.data]
-        if parts is None:
-            return await self._forward(request, way, [body.data], _changes(body))
-        if prepared.receipt.sights or prepared.receipt.notes:
-            self._tell(request, way, prepared.receipt)
-        self._metrics.prepared(prepared.receipt, again=prepared.taught is not None)
-        repeated = prepared.taught is not None or body.again
-        changes = Changes(unpacked=bool(prepared.edits) or body.remade, read=True, repeated=repeated)
-        url = prepared.address(way.url)
-        return await self._forward(request, way if url == way.url else replace(way, url=url), parts, changes)
-
-    async def _forward(
-        self, request: Request, way: Route, body: Body, changes: Changes = UNCHANGED
-    ) -> Exchange | Refusal:
-        headers = onward(request, way, changes, framed=not isinstance(body, Sequence))
-        return await self._dialler.send(request.method, way.url, headers, body)
-
-    async def _in_time(self, work: Awaitable[T], reply: Reply, stream: bool) -> T:
-        if not stream:
-            return await work
-        task = asyncio.ensure_future(work)
-        try:
-            while not (await asyncio.wait({task}, timeout=self._patience))[0]:
-                await reply.stalled()
-        except BaseException:
-            task.add_done_callback(_close_late)
-            task.cancel()
-            raise
-        return task.result()
-
-    def _visitor(self, request: Request, way: Route) -> Visitor:
-        assert way.wire is not None
-        scope = self._record.scope_of(credential_of(request, way))
-        return Visitor(way.upstream, way.wire.name, scope, lent(request, way))
-
-
-async def _safely(work: Awaitable[Prepared | None]) -> Prepared | None:
-    try:
-        return await work
-    except Exception:  # a fault of ours must not be worse than our absence
-        log.exception("a request could not be prepared; it goes on untouched")
-        return None
-
-
-def _written(prepared: Prepared) -> Body | None:
-    try:
-        return prepared.body
-    except Exception:  # the same
-        log.exception("a request could not be written; it goes on untouched")
-        return None
-
-
-def _changes(body: Held) -> Changes:
-    return Changes(unpacked=body.remade, repeated=body.again)
-
-
-@contextmanager
-def _closed_unless_kept(exchange: Exchange) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        exchange.close()
-        raise
-
-
-def _streams(reading: Reading | None) -> bool:
-    return reading is not None and reading.scene.stream
-
-
-def _waits(way: Route, reading: Reading | None) -> bool:
-    """Can the client be kept alive while it waits?"""
-    return _streams(reading) and way.wire is not None and bool(way.wire.voice.alive)
-
-
-def _close_late(task: asyncio.Future[Any]) -> None:
-    """The client left just as the answer came."""
-    if task.cancelled() or task.exception() is not None:
-        return
-    found = task.result().outcome if isinstance(task.result(), _Asked) else task.result()
-    if isinstance(found, Exchange):
-        found.close()
+        self._watch.prepared(errand.request, errand.way, receipt)
 
 
 _OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {
@@ -445,6 +194,6 @@ _OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {
 }
 
 
-async def answer(send: Send, kind: bytes, body: bytes) -> None:
+async def _told(send: Send, kind: bytes, body: bytes) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -72,6 +72,11 @@ class Aside:
         return LOOPS[self.wire]
 
     @property
+    def streams(self) -> bool:
+        """Whether the client asked for events."""
+        return self.reading.scene.stream
+
+    @property
     def is_last(self) -> bool:
         """Is the next leg the last one that there may be?"""
         return len(self.legs) + 1 >= MOST_LEGS

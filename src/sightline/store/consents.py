@@ -1,0 +1,17 @@
+"""Consents: which providers the user lets see images, or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+from sightline.store.database import Database
+
+
+def keep(connection: Connection, provider: str, given: bool, now: float) -> None:
+    connection.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", (provider, given, now))
+
+
+def read(database: Database) -> Mapping[str, bool]:
+    rows = database.rows("SELECT provider, given FROM consents ORDER BY provider")
+    return {provider: bool(given) for provider, given in rows}

@@ -1,0 +1,59 @@
+"""Where a record is kept: its rows, its bytes and its key, on the disk or in memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.store import scope_key
+from sightline.store.bounds import Bounds
+from sightline.store.database import Database
+from sightline.store.files import Blobs, Files, Held, private_folder
+
+ROWS, BYTES = "record.sqlite", "blobs"
+_SWEPT = "swept"
+_SWEEP_SECONDS = 3600.0  # a record that is opened again sooner was swept just now
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    database: Database
+    blobs: Blobs
+    key: bytes
+    bounds: Bounds
+
+    @classmethod
+    def on_disk(cls, folder: Path, bounds: Bounds) -> Home:
+        private_folder(folder)
+        database = Database.on_disk(folder / ROWS)
+        try:
+            if not (folder / scope_key.NAME).exists():
+                with database.writing():  # one process at a time: the first one makes the key
+                    scope_key.make_in(folder)
+            return cls(database, Files(folder / BYTES), scope_key.read_in(folder), bounds)
+        except BaseException:
+            database.close()
+            raise
+
+    @classmethod
+    def read_only(cls, folder: Path, bounds: Bounds) -> Home:
+        key, blobs = scope_key.read_in(folder), Files(folder / BYTES)
+        return cls(Database.read_only(folder / ROWS), blobs, key, bounds)
+
+    @classmethod
+    def in_memory(cls, bounds: Bounds) -> Home:
+        return cls(Database.in_memory(), Held(), scope_key.made(), bounds)
+
+
+def is_due(folder: Path, now: float) -> bool:
+    """Whether the last sweep of a whole record is over an hour ago; whoever is told so sweeps."""
+    swept = folder / _SWEPT
+    try:
+        if swept.exists() and abs(now - swept.stat().st_mtime) < _SWEEP_SECONDS:
+            return False
+        swept.touch(0o600)
+        os.utime(swept, (now, now))
+    except OSError:
+        return False  # where no time can be written, nothing can be removed either
+    return True

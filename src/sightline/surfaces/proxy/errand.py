@@ -1,0 +1,32 @@
+"""One request of a client, once it is known where it goes: what everybody who serves it needs of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from sightline.engine import Reading
+from sightline.model.ports import Record
+from sightline.model.upstream import Visitor
+from sightline.surfaces.proxy.headers import Request, credential_of, lent
+from sightline.surfaces.proxy.reply import Reply
+from sightline.surfaces.proxy.routes import Route
+
+
+class Errand:
+    def __init__(self, request: Request, way: Route, reply: Reply, record: Record) -> None:
+        self.request = request
+        self.way = way
+        self.reply = reply
+        self._record = record
+
+    @cached_property
+    def visitor(self) -> Visitor:
+        """Who asks. Only on a wire: of other requests nothing is remembered."""
+        assert self.way.wire is not None
+        scope = self._record.scope_of(credential_of(self.request, self.way))
+        return Visitor(self.way.upstream, self.way.wire.name, scope, lent(self.request, self.way))
+
+    def can_wait(self, reading: Reading | None) -> bool:
+        """Whether its client can be kept alive while it waits: it asked for a stream, and its wire has words for it."""
+        wire = self.way.wire
+        return reading is not None and reading.scene.stream and wire is not None and bool(wire.voice.alive)

@@ -55,6 +55,27 @@ def test_a_page_of_the_web_cannot_come_in(folder: Path) -> None:
         assert exchange(url, "/sightline/health", method="GET").status == 200
 
 
+@requirement("mcp.bad_bodies")
+def test_what_is_no_message_is_told_in_a_line(folder: Path) -> None:
+    eras = ((), (("mcp-protocol-version", "2026-07-28"), ("mcp-method", "ping")))
+    with served(folder) as url:
+        for body, code in [
+            (b"{", -32700),
+            (b"[" * 100_000, -32700),
+            (b"null", -32600),
+            (b"[]", -32600),
+            (b"{}", -32600),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600),
+            (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+        ]:
+            for headers in eras:
+                got = post(url, *headers, body=body)
+                told = json.loads(got.body)
+                assert (got.status, told["error"]["code"]) == (400, code), body[:40]
+                assert len(told["error"]["message"].splitlines()) == 1
+        assert post(url, body=PING).status in (200, 400), "and it goes on"
+
+
 @requirement("mcp.http.guarded")
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
 async def test_a_proxy_with_a_token_asks_for_it_here_too(way: Way, folder: Path) -> None:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 Id = str | int | float
 PROMPT, CANCEL = "session/prompt", "session/cancel"
 COMMANDS = "available_commands_update"
+_MOST = 4096  # sessions that are known: an agent may name as many as it likes
 SHORT = 400  # letters: an answer that says no more than that its model does not see
 
 
@@ -92,8 +93,16 @@ class Open:
             return None
         with self.lock:
             if make and name not in self.sessions:
+                if len(self.sessions) >= _MOST:
+                    self._forget()
                 self.sessions[name] = Session(name)
             return self.sessions.get(name)
+
+    def _forget(self) -> None:
+        """The session that was opened first, of those in which nothing is under way."""
+        idle = next((name for name, session in self.sessions.items() if session.working is None), None)
+        if idle is not None:
+            del self.sessions[idle]
 
     def note(self, request: Id, asked: Asked) -> None:
         with self.lock:

@@ -9,7 +9,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import is_loopback
 
 DEFAULT_PORT = 8790
 
@@ -47,6 +46,8 @@ def url_of(host: str, port: int) -> str:
 
 def bind(host: str, number: int, *, guarded: bool = False) -> socket.socket | Refusal:
     """A listening socket; port 0 is any free one. Bound before anything is started, so that a no costs nothing."""
+    from sightline.model.upstream import is_loopback  # a host that starts us on stdio waits for less
+
     if not is_loopback(host) and not guarded:
         return Refusal(
             "not_permitted",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from sightline.look.analyze_asking import Asking, by_tool, checked
 from sightline.look.analyze_look import TOO_OFTEN, Look
@@ -32,17 +32,9 @@ def analyze(door: Door, images: object, question: object, **given: object) -> An
     return answered(door, asked_by_tool(door, images, question, **given))
 
 
-def describe(
-    door: Door,
-    images: Sequence[str],
-    *,
-    question: str = "",
-    crops: Mapping[int, CropLike] | None = None,
-    model: str = "",
-    save: bool = False,
-) -> Analysis | Failed:
-    """The command: what a person wants to know, or all that is to be seen."""
-    return answered(door, described(door, images, question=question, crops=crops, model=model, save=save))
+def describe(door: Door, images: Sequence[str], **given: Any) -> Analysis | Failed:
+    """The command."""
+    return answered(door, described(door, images, **given))
 
 
 def described(
@@ -54,7 +46,7 @@ def described(
     model: str = "",
     save: bool = False,
 ) -> Asking | Refusal:
-    """What a person asks for."""
+    """What a person wants to know, or all that is to be seen."""
     if save and (question or crops or len(images) != 1 or any("#crop:" in str(each) for each in images)):
         return _NOT_SAVED
     listed: list[Json] = [{"image_index": index, "form": cast("Json", form)} for index, form in (crops or {}).items()]

@@ -178,7 +178,7 @@ def test_both_sides_see_what_they_would_see_without_us(tmp_path: Path, wire: str
         sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env={"SIGHTLINE_TOOL": "on"}) as proxy,
     ):
 
-        @settings(max_examples=200, deadline=None)
+        @settings(max_examples=100, deadline=None)
         @given(conversations(), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans(), st.booleans())
         def holds(answers: list[list[Leg]], streams: list[bool], drops: bool, whole: bool) -> None:
             script.whole = whole

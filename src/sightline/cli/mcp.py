@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -48,9 +49,12 @@ def run(args: Namespace) -> int:
     if needless := next((name for name in _FOR_HTTP if getattr(args, name) != _FOR_HTTP[name]), ""):
         what = f"--{needless} is for a server that listens, and this one speaks over stdin and stdout"
         return refused(Refusal("invalid_input", what, "write --http as well"))
+    gc.disable()  # thousands of classes are made and stay: a fifth of a start is looking through them for garbage
     with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
         from sightline.surfaces.mcp.stdio import serve
         from sightline.surfaces.mcp.terms import Terms
+    gc.freeze()
+    gc.enable()
 
     serve(Terms(_door, roots=True, consents=True))
     return 0

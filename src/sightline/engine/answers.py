@@ -12,6 +12,7 @@ from typing import assert_never
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.flights import Here
+from sightline.engine.images import Images
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
@@ -71,9 +72,12 @@ class Reading:
 
 
 class Answers:
-    def __init__(self, record: Record, eyes: Eyes, looks: Looks, comparisons: Comparisons, options: Options) -> None:
+    def __init__(
+        self, record: Record, eyes: Eyes, images: Images, looks: Looks, comparisons: Comparisons, options: Options
+    ) -> None:
         self._record = record
         self._eyes = eyes
+        self._images = images
         self._looks = looks
         self._comparisons = comparisons
         self._patience = options.patience
@@ -85,7 +89,7 @@ class Answers:
     def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
         found: dict[str, str] = {}
         for sight in sights:
-            digest = self._looks.digest(sight.source) if isinstance(sight.source, Inline) else None
+            digest = self._images.digest(sight.source) if isinstance(sight.source, Inline) else None
             if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
                 found.setdefault(digest, f"sha256:{digest} {one_line(sight.filename or '')}".strip())
         return list(found.values())
@@ -100,7 +104,7 @@ class Answers:
         images = [(role, source) for role, source in open_ if isinstance(source, Inline)]
         answers |= {Probe(source): probed(source) for _, source in images}
         if rules.references:
-            held = self._looks.held([source for role, source in images if role == "user"], visitor)
+            held = self._images.held([source for role, source in images if role == "user"], visitor)
             answers |= {Keep(source): kept for source, kept in held.items()}
         return answers
 
@@ -114,7 +118,7 @@ class Answers:
         )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
-        held = self._looks.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
+        held = self._images.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
@@ -139,7 +143,7 @@ class Answers:
                 answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
             else:
                 answers[need] = PENDING if late else flight.result()
-        await self._looks.keep_again(_told(answers), visitor)
+        await self._images.keep_again(_told(answers), visitor)
         return answers
 
     def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
@@ -192,7 +196,7 @@ class Answers:
             case Compare():
                 answer = await self._comparisons.compare(need, place, visitor, rules.profile)
             case Keep(image=image):
-                answer = await self._looks.keep(image, visitor)
+                answer = await self._images.keep(image, visitor)
             case Fetch(link=link):
                 answer = await fetched(link, self._web)
             case Present() | Recall():

@@ -24,7 +24,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;",
 
 
 def neutral(text: str) -> str:
-    """Text that may have several lines."""
+    """A text, of several lines perhaps, in which nothing opens or closes a fence of ours."""
     return _opens.sub("&lt;", text)
 
 

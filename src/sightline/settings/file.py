@@ -130,7 +130,7 @@ def without_secrets(held: Mapping[str, Json]) -> Held:
 
 
 def veiled(held: Mapping[str, Json]) -> Held:
-    """As it may be seen by anybody."""
+    """The settings with nothing secret in them: of a secret only whether it is set."""
     return _secrets_as(held, lambda secret: "set" if secret else "")
 
 

@@ -211,7 +211,7 @@ class Asides:
         return results
 
     async def close(self) -> None:
-        """What is under way is left."""
+        """Give up the looks that are still under way."""
         running = [*self._running.values()]
         for task in running:
             task.cancel()

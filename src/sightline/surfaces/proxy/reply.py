@@ -24,7 +24,7 @@ _STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
-    def __init__(self, send: Send, wire: Wire, heard: bool, line: Line | None = None) -> None:
+    def __init__(self, send: Send, wire: Wire, heard: bool = True, line: Line | None = None) -> None:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._line = line

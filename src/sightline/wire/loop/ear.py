@@ -49,7 +49,7 @@ class Ear(ABC):
         self.failed = False
 
     def begin(self) -> None:
-        """The next leg."""
+        """Listen to the next leg of the same answer."""
         self.legs += 1
         self._close = True
         self._rest.clear()

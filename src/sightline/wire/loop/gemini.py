@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
+from sightline.wire.gemini_names import CACHED, CALL, DECLARED, RESPONSE, under
 from sightline.wire.loop.ear import Ear, written
 from sightline.wire.loop.leg import (
     LOOSE,
@@ -28,23 +29,16 @@ from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "contents"
 _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
-_CALL = ("functionCall", "function_call")
-_RESPONSE = ("functionResponse", "function_response")
-_DECLARED = ("functionDeclarations", "function_declarations")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 _FREE = ("", "AUTO", "MODE_UNSPECIFIED")
 _SUBSET = ("additionalProperties",)  # what the older way of declaring parameters does not know
 
 
-def _under(holder: Json, names: Sequence[str]) -> Json:
-    return next((holder[name] for name in names if name in holder), None) if isinstance(holder, dict) else None
-
-
 def reads(part: Block) -> Atom:
-    call = _under(part, _CALL)
+    call = under(part, CALL)
     if isinstance(call, dict):
         return Called(text_in(call, "id"), text_in(call, "name"), arguments(call.get("args") or {}))
-    signed = _under(part, _SIGNATURE) is not None
+    signed = under(part, _SIGNATURE) is not None
     if part.get("thought"):
         return Thought() if signed else LOOSE
     if "text" not in part or (signed and not part["text"]):
@@ -53,11 +47,11 @@ def reads(part: Block) -> Atom:
 
 
 def is_open(tree: Json) -> bool:
-    config = _under(tree, ("toolConfig", "tool_config"))
-    calling = _under(config, ("functionCallingConfig", "function_calling_config"))
-    generation = _under(tree, ("generationConfig", "generation_config"))
-    once = _under(generation, ("candidateCount", "candidate_count")) in (None, 1)
-    apart = _under(tree, ("cachedContent", "cached_content")) is None
+    config = under(tree, ("toolConfig", "tool_config"))
+    calling = under(config, ("functionCallingConfig", "function_calling_config"))
+    generation = under(tree, ("generationConfig", "generation_config"))
+    once = under(generation, ("candidateCount", "candidate_count")) in (None, 1)
+    apart = under(tree, CACHED) is None
     said = items(tree, ITEMS)
     asked = bool(said) and value_in(said[-1], "role") != "model"
     return _declared(tree) is not None and text_in(calling, "mode").upper() in _FREE and once and apart and asked
@@ -65,7 +59,7 @@ def is_open(tree: Json) -> bool:
 
 def _declared(tree: Json) -> tuple[int, str] | None:
     """The last list of functions: which tool has it, under which key."""
-    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in _DECLARED if items(tool, key)]
+    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in DECLARED if items(tool, key)]
     return found[-1] if found else None
 
 
@@ -126,14 +120,14 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
         return None
     *inner, last = legs
     turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(content, leg, past.results)]
-    lent = [signature for block, _ in pasts[-1].asks if (signature := _under(block, _SIGNATURE))]
+    lent = [signature for block, _ in pasts[-1].asks if (signature := under(block, _SIGNATURE))]
     ours = [id(block) for block, _ in pasts[-1].asks]
     kept: list[Json] = [part if id(part) in ours else _returned(part, lent) for part in last]
     first, *others = [*turns, {**content, "parts": kept}]
     edits: list[Edit] = [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
     if not pasts[-1].asks:
         return edits
-    theirs = [n for n, part in entries(value_in(following, "parts")) if _under(part, _RESPONSE) is not None]
+    theirs = [n for n, part in entries(value_in(following, "parts")) if under(part, RESPONSE) is not None]
     if not theirs:
         return None
     for before, made in in_order(pasts[-1], results):
@@ -144,7 +138,7 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
 
 def _returned(part: Block, lent: Sequence[Json]) -> Block:
     """A call of the client's, without the signature that it was lent."""
-    if _under(part, _CALL) is None or _under(part, _SIGNATURE) not in lent:
+    if under(part, CALL) is None or under(part, _SIGNATURE) not in lent:
         return part
     return {key: value for key, value in part.items() if key not in _SIGNATURE}
 
@@ -203,7 +197,7 @@ class Listener(Ear):
 
     def _part(self, part: Block) -> Block | None:
         """What the client gets of a part; all of it is part of the leg."""
-        call = _under(part, _CALL)
+        call = under(part, CALL)
         number = len(self._said)
         if not isinstance(call, dict):
             self._joined(number, part)
@@ -211,10 +205,10 @@ class Listener(Ear):
         self._said[number] = part
         if text_in(call, "name") in self.names:
             self._held.add(number)
-            self._signature = self._signature or _under(part, _SIGNATURE)
+            self._signature = self._signature or under(part, _SIGNATURE)
             return None
         first, self._theirs = not self._theirs, True
-        if first and self._signature and _under(part, _SIGNATURE) is None:
+        if first and self._signature and under(part, _SIGNATURE) is None:
             return {**part, "thoughtSignature": self._signature}
         return part
 
@@ -259,13 +253,13 @@ def _visible(parts: Sequence[Block], names: frozenset[str]) -> Iterator[Block]:
     """The client's first call gets the signature that ours has, if it has none."""
     signature: Json = None
     for part in parts:
-        call = _under(part, _CALL)
+        call = under(part, CALL)
         if text_in(call, "name") in names:
-            signature = signature or _under(part, _SIGNATURE)
+            signature = signature or under(part, _SIGNATURE)
         elif call is None:
             yield part
         else:
-            lend = signature is not None and _under(part, _SIGNATURE) is None
+            lend = signature is not None and under(part, _SIGNATURE) is None
             yield {**part, "thoughtSignature": signature} if lend else part
             signature = None
 

@@ -283,7 +283,7 @@ class Listener(Ear):
         return at
 
     def _decided(self, number: int, name: str) -> None:
-        """Whose call it is."""
+        """Note whose call it is, ours or the client's, now that its name is known."""
         if name in self.names:
             self._held.add(number)
         else:
@@ -309,7 +309,7 @@ def _named(function: Block) -> Block:
 
 
 def _joined(before: Block, call: Block) -> Block:
-    """Pieces of a call as one."""
+    """Two pieces of one streamed call as one."""
     if not before:
         return call
     first, then = mapping(before.get("function")), mapping(call.get("function"))

@@ -94,7 +94,7 @@ def _nameless(item: Block) -> Block:
 
 
 def _is_said(item: Json) -> bool:
-    """By the assistant?"""
+    """Whether an item was said by the assistant, and is no result of a call."""
     kind, role = text_in(item, "type"), text_in(item, "role")
     return role == "assistant" if role else bool(kind) and not kind.endswith("_output")
 

@@ -88,7 +88,7 @@ class _Walk:
         self._asks = list(past.asks)
 
     def asked(self) -> Iterator[Block]:
-        """Our calls that stand here."""
+        """Our calls that belong at this point, taken out one after the other."""
         while self._asks and self._here(self._asks[0][1]):
             yield self._asks.pop(0)[0]
 
@@ -123,7 +123,7 @@ class _Walk:
         return end if end < len(text) else 0
 
     def takes(self, atom: Atom) -> bool:
-        """Is this what comes next?"""
+        """Whether this is what the answer goes on with; it is then behind us."""
         match atom:
             case Words(text=text):
                 found = self._bare.startswith(bare(text), self._letters)

@@ -75,8 +75,11 @@ def test_the_page_says_which_hosts_are_run_in_which_version() -> None:
     page = (ROOT / "docs" / "mcp.md").read_text("utf-8").partition("\n## Hosts\n")[2]
     rows = dict(re.findall(r"^\| ([^|]+) \| (no|[\d.]+) \|", page, re.MULTILINE))
     assert rows.keys() == BLOCKS.keys()
+    editor = json.loads((ROOT / "tests" / "e2e" / "vscode" / "package.json").read_text("utf-8"))
+    vscode = f"1{editor['dependencies']['code-server'][1:]}"  # code-server 4.x is VS Code 1.x
     assert {host: version for host, version in rows.items() if version != "no"} == {
-        host: versions[package] for host, package in _RUN.items()
+        **{host: versions[package] for host, package in _RUN.items()},
+        "VS Code": vscode,
     }
 
 

@@ -67,7 +67,7 @@ def change(path: Path, name: str, value: Json) -> Refusal | None:
 def _write(path: Path, held: Held) -> None:
     mode = 0o600 if has_secret(held) else _mode(path, default=0o644)
     text = json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, text.encode(), mode=mode)
+    write_whole(path, text.encode(), mode=mode, kept=path.exists())
 
 
 @contextmanager

@@ -54,7 +54,8 @@ def run(args: Namespace) -> int:
         say(done.message)
         return 1
     if args.json:
-        print(json.dumps({"body": _read(done), "changed": done.changed, "receipt": done.receipt.as_json()}))
+        told = {"ok": True, "body": _read(done), "changed": done.changed, "receipt": done.receipt.as_json()}
+        print(json.dumps(told))
     else:
         sys.stdout.buffer.write(done.body)
         sys.stdout.buffer.flush()

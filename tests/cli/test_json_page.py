@@ -51,10 +51,10 @@ def differs(shown: Any, real: Any, at: str = "$") -> Iterator[str]:
             for name in some.keys() & real.keys():
                 yield from differs(some[name], real[name], f"{at}.{name}")
         case list(), list():
-            some = shown[:-1] if shown[-1:] == [MORE] else shown
-            if len(some) > len(real) or (some is shown and len(some) < len(real)):
+            few = shown[:-1] if shown[-1:] == [MORE] else shown
+            if len(few) > len(real) or (few is shown and len(few) < len(real)):
                 yield f"{at}: it has {len(real)} entries"
-            for index, (one, other) in enumerate(zip(some, real, strict=False)):
+            for index, (one, other) in enumerate(zip(few, real, strict=False)):
                 yield from differs(one, other, f"{at}[{index}]")
         case _ if shown != real or type(shown) is not type(real):
             yield f"{at}: {real!r}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast, final
 
 from sightline.model.asking import Usage, is_cut
+from sightline.model.fence import one_line
 from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
 
@@ -60,6 +61,9 @@ class Unanswered:
 
     prefix: Prefix
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", one_line(self.message))
 
     def __bool__(self) -> Literal[False]:
         return False

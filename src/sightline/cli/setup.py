@@ -49,8 +49,8 @@ def run(args: Namespace) -> int:
     if isinstance(aim, Refusal):
         agent = replace(agent, note=f"{aim}. {agent.note}")
     if not args.write or isinstance(aim, Refusal):
-        said: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
-        found = {**said, "file": str(file or ""), "address": address}
+        found: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
+        found |= {"file": str(file or ""), "address": address}
         return answer(found, _lines(agent, file, address), as_json=args.json)
     kept = _written(agent, file, aim, args.model)
     if isinstance(kept, Refusal):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ EXAMPLE = """  sightline setup claude
   sightline setup claude --upstream deepseek --write
   sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write"""
 _UNKNOWN = "KEY"
+_SAID = ("name", "title", "once", "lines", "sees", "mcp", "note")  # of an agent, to programs
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -48,7 +49,8 @@ def run(args: Namespace) -> int:
     if isinstance(aim, Refusal):
         agent = replace(agent, note=f"{aim}. {agent.note}")
     if not args.write or isinstance(aim, Refusal):
-        found: dict[str, Json] = {**asdict(agent), "file": str(file or ""), "address": address}
+        found: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
+        found |= {"file": str(file or ""), "address": address}
         return answer(found, _lines(agent, file, address), as_json=args.json)
     kept = _written(agent, file, aim, args.model)
     if isinstance(kept, Refusal):

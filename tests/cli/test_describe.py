@@ -62,7 +62,7 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
     assert set(found["usage"]) == {"input", "output", "cached"}
 
 
-@requirement("cli.overlay")
+@requirement("cli.overlay", "cli.overlay.format")
 def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
@@ -74,10 +74,20 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
             assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
-        assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already")
+        assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already", "--force")
+        unnamed = sightline(*words[:-1], "where.xyz", env=env, folder=folder)
+        assert_refused(unnamed, "where.xyz", "give --overlay a name that ends in .png, .jpg or .webp")
         two = sightline("describe", "shot.png", "other.png", "--overlay", "x.png", env=env, folder=folder)
         assert_refused(two, "--overlay draws on one image")
         assert len(provider.exchanges) == 1, "who refuses afterwards has paid for nothing"
+        again = sightline(*words[:-1], "where.jpg", env=env, folder=folder)
+        assert again.code == 0
+        with Image.open(folder / "where.jpg") as made:
+            assert (made.format, made.size) == ("JPEG", (640, 480))
+        (folder / "where.png").write_text("mine")
+        assert sightline(*words, "--force", env=env, folder=folder).code == 0
+        with Image.open(folder / "where.png") as made:
+            assert made.format == "PNG"
 
 
 @requirement("FR-3.2", "FR-2.2")

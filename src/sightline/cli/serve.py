@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 
@@ -61,9 +62,9 @@ def count(text: str) -> int:
 
 def run(args: Namespace) -> int:
     if args.config and not args.config.is_file():
-        return refused(Refusal("not_found", f"there is no file {args.config}", "--config names a settings file"))
+        return refused(Refusal("not_found", f"there is no file {args.config}", "give another --config"))
     if args.root and not args.root.is_dir():
-        return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
+        return refused(Refusal("not_found", f"there is no folder {args.root}", "create it, or give another --root"))
     settings = load(config=args.config)
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
     (logs.warned if as_json else warn)((*settings.warnings, *settings.advice))
@@ -94,7 +95,7 @@ def run(args: Namespace) -> int:
         return 0
 
     def ready() -> None:
-        print("\n".join(_banner(address)), flush=True)
+        print("\n".join(_banner(address, guarded=bool(token))), flush=True)
 
     with listening:
         return serve(listening, ready) if args.workers == 1 else side_by_side(args.workers, listening, serve, ready)
@@ -109,11 +110,15 @@ def _unservable(settings: Settings, flags: Sequence[str]) -> Refusal | None:
     return named if isinstance(named, Refusal) else None
 
 
-def _banner(address: str) -> Iterator[str]:
+def _banner(address: str, *, guarded: bool) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.at(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
-    yield f"  {'MCP hosts':<12} {address}/mcp"
+    if find_spec("mcp") is not None:
+        yield f"  {'MCP hosts':<12} {address}/mcp"
+    if guarded:
+        yield "Nobody is served who does not send the header x-sightline-token: TOKEN"
+        yield "  Claude Code sends it where ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN' is set"
     yield "`sightline setup AGENT` tells more. Ctrl-C stops it."

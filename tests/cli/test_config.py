@@ -85,6 +85,38 @@ def test_a_key_on_the_command_line_is_taken_with_a_warning(home: Path, name: str
     assert sightline("config", "set", "apiKey", "").err == ""
 
 
+@requirement("settings.unset")
+def test_a_setting_is_taken_back(home: Path) -> None:
+    assert sightline("config", "set", "mode", "always").code == 0
+    for value in ("", "default"):
+        assert_refused(sightline("config", "set", "mode", value), "sightline config unset mode")
+    ended = sightline("config", "unset", "mode")
+    assert (ended.code, ended.out) == (0, "mode is fallback by default\n")
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == {}
+    assert sightline("config", "set", "apiKey", "").out.startswith("apiKey is empty in ")
+    assert sightline("config", "unset", "apiKey", "--json").json["value"] == ""
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == {}
+
+
+@requirement("settings.range")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("mode", "sometimes"), "mode cannot be 'sometimes' (allowed: fallback, always, off, route)"),
+        (("maxBatch", "11"), "maxBatch cannot be 11 (allowed: 1–10)"),
+        (
+            ("upstreams", '{"work": {"baseUrl": "example.com"}}'),
+            (
+                "upstreams: 'work': it is not an address that begins with http:// or https:// "
+                '(write it like {"work": {"baseUrl": "https://llm.example.com/v1"}})'
+            ),
+        ),
+    ],
+)
+def test_what_is_allowed_is_said_once(words: tuple[str, str], said: str) -> None:
+    assert sightline("config", "set", *words).err == f"sightline: {said}\n"
+
+
 @requirement("cli.json.refused")
 @pytest.mark.parametrize(
     ("words", "reason"),

@@ -105,7 +105,8 @@ def _done(agent: Agent, upstream: str, kept: Kept, listening: int) -> Iterator[s
     elif kept.changed:
         yield f"To undo it, remove {kept.file}."
     else:
-        yield f"Nothing had to be changed. To undo it, take the lines that `sightline setup {agent.name}` shows out of {kept.file}."
+        shown = f"sightline setup {agent.name}"
+        yield f"Nothing had to be changed. To undo it, take the lines that `{shown}` shows out of {kept.file}."
 
 
 def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Refusal:

@@ -61,7 +61,10 @@ def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: 
     assert ended.code == 1
     assert ended.json["ok"] is False
     assert ended.json["error"].startswith(f"{prefix}: ")
-    assert ended.err.startswith(f"sightline: {prefix}: ")
+    assert prefix not in ended.err, "a word for programs"
+    named = prefix.startswith(("FILE", "URL", "UNSUPPORTED"))
+    assert ended.err.startswith(f"sightline: {words[1]}: ") is named
+    assert ended.err.rstrip().endswith(")"), "with what can be done about it"
     assert ended.err.count("\n") == 1
 
 
@@ -100,7 +103,7 @@ def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, m
     code, heard = typed([*verb, "--json"], b"", {}, folder)
     assert '"input_tokens": 1287' in heard
     code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
-    assert (code, '"ok"' in heard, "sightline: FILE_NOT_FOUND: " in heard) == (1, False, True)
+    assert (code, '"ok"' in heard, "sightline: absent: there is no such file" in heard) == (1, False, True)
 
 
 @requirement("ask.terminal", "FR-3.4")

@@ -217,8 +217,8 @@ def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(fo
 @pytest.mark.parametrize(
     ("words", "usage"),
     [
-        (("describe", "shot.png", "--crop", "7:r=top"), "(usage: sightline describe <path-or-hash>"),
-        (("redescribe", "shot.png", "--model", "eye"), "(usage: sightline redescribe <path-or-hash>"),
+        (("describe", "shot.png", "--crop", "7:r=top"), "(see sightline describe --help)"),
+        (("redescribe", "shot.png", "--model", "eye"), "(see sightline redescribe --help)"),
         (("vision-proxy", "mode", "of"), "(usage: sightline vision-proxy mode "),
         (("vision-proxy", "describe"), "(usage: sightline vision-proxy describe "),
     ],
@@ -246,3 +246,21 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
 )
 def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
     assert dollars(cost) == said
+
+
+@requirement("cli.person")
+def test_the_file_is_named_over_which_it_fails(folder: Path) -> None:
+    (folder / "a.txt").write_text("words")
+    for refs, about in ((("nope.png",), "nope.png"), (("shot.png", "nope.png"), "nope.png"), (("a.txt",), "a.txt")):
+        ended = sightline("describe", *refs, "--question", "what?", env=ALONE, folder=folder)
+        assert_refused(ended, f"sightline: {about}: th")
+        assert "read_file" not in ended.err
+
+
+@requirement("cli.person")
+def test_of_one_image_a_part_needs_no_number(folder: Path) -> None:
+    with eyes("a corner") as provider:
+        ended = sightline("describe", "shot.png", "--crop", "r=top-left", env=named(provider, "eye"), folder=folder)
+        assert (ended.code, "a corner" in ended.out) == (0, True), ended
+    two = sightline("describe", "shot.png", "shot.png", "--crop", "r=top-left", env=ALONE, folder=folder)
+    assert_refused(two, "does not begin with the number of an image", "see sightline describe --help")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
+from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
@@ -216,14 +217,17 @@ def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_use
 
 @requirement("cli.one_line", "cli.exit", "view.never_raises")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if "\0" not in name])
-def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, home: Path, bad: Any) -> None:
+def test_each_bad_source_is_one_line_that_begins_with_its_name(folder: Path, home: Path, bad: Any) -> None:
     record = open_record(home / "record")
     keep_two_that_begin_alike(record, record.scope_of(""))
     record.close()
     reference = bad.reference(folder)
     if "\0" in reference:
         return  # no command can be given that
-    assert_refused(view(folder, reference), f"sightline: {bad.reason}: ")
+    ended = view(folder, reference)
+    assert_refused(ended)
+    assert ended.err.startswith(f"sightline: {plain(' '.join(reference.split()))[:100].rstrip()}")
+    assert f"{bad.reason}: " not in ended.err
     ended = view(folder, reference, "--json")
     assert ended.code == 1
     assert (ended.json["ok"], ended.json["reason"]) == (False, bad.reason)
@@ -232,17 +236,26 @@ def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, h
 
 @requirement("view.url")
 def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
-    assert_refused(view(folder, "https://example.com/a.png"), "not_permitted", "download it and view the file")
+    assert_refused(
+        view(folder, "https://example.com/a.png"), "https://example.com/a.png: ", "download it and view the file"
+    )
     ended = view(folder, "file:///etc/hostname")
-    assert_refused(ended, "not_permitted", "file:", "plain path")
+    assert_refused(ended, "file:", "plain path")
     assert "web" not in ended.err
+
+
+@requirement("cli.person")
+def test_a_person_is_told_what_they_can_do_themselves(folder: Path) -> None:
+    (folder / "a.txt").write_text("words")
+    assert_refused(view(folder, "a.txt"), "sightline: a.txt: this is text", "(open it as text)")
+    assert "read_file" in view(folder, "a.txt", "--json").json["message"], "which is there for a model"
 
 
 @requirement("path.folder")
 def test_a_path_that_ends_as_a_folder_does_means_no_file(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for name in ("image.png/", "image.png/."):
-        assert_refused(view(folder, name), "invalid_input", "folder")
+        assert_refused(view(folder, name), "folder")
 
 
 @requirement("cli.exit")
@@ -255,7 +268,8 @@ def test_wrong_usage_is_exit_two(folder: Path, words: list[str]) -> None:
 def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for words in (["--crop", "middle"], ["--page", "2"], ["--at", "1.5"], ["--crop", "p=99,99,1,1"]):
-        assert_refused(view(folder, "image.png", *words), "invalid_input")
+        assert_refused(view(folder, "image.png", *words), "sightline: image.png: ")
+        assert view(folder, "image.png", *words, "--json").json["reason"] == "invalid_input"
 
 
 @requirement("settings.fsReach")
@@ -263,7 +277,7 @@ def test_a_folder_that_the_user_allows_is_read(folder: Path, tmp_path: Path) -> 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
     path = str(tmp_path / "elsewhere" / "image.png")
-    assert_refused(view(folder, path), "not_permitted")
+    assert_refused(view(folder, path), f"sightline: {path}: ")
     assert sightline("config", "set", "fsReach", str(tmp_path / "elsewhere")).code == 0
     assert view(folder, path, "--json").json["image"] == f"sha256:{SHA}"
 
@@ -276,4 +290,4 @@ def test_a_file_that_nobody_may_read_is_refused_in_one_line(folder: Path) -> Non
         (folder / "image.png").chmod(mode)
         ended = view(folder, "image.png", command=POWERLESS)
         assert ended.code == code, ended
-    assert_refused(ended, "not_permitted", "may not be read")
+    assert_refused(ended, "sightline: image.png: ", "may not be read")

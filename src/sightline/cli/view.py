@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.out import ENDINGS, format_of, write
-from sightline.cli.verb import add_json, answer, refused, say, show, warn
+from sightline.cli.verb import FORMS, add_json, answer, no, refused, show, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import load
 
@@ -23,10 +23,10 @@ EXAMPLE = """  sightline view shot.png
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", metavar="REF", help="a path, or sha256: and at least 12 digits of an image seen before")
-    parser.add_argument("--crop", metavar="FORM", help="r=NAME, n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels")
-    parser.add_argument("--page", metavar="N", type=int, help="of a document, from 1")
-    parser.add_argument("--at", metavar="SECONDS", type=float, help="of a video")
+    parser.add_argument("ref", metavar="REF", help="a path, or sha256:DIGITS[#crop:X,Y,W,H] of an image seen before")
+    parser.add_argument("--crop", metavar="FORM", help=f"look at a part of it only: {FORMS}")
+    parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1; nothing draws pages yet")
+    parser.add_argument("--at", metavar="SECONDS", type=float, help="the moment of a video; nothing makes stills yet")
     parser.add_argument(
         "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {ENDINGS}"
     )
@@ -47,8 +47,7 @@ def run(args: Namespace) -> int:
     if isinstance(seen, Refused):
         if args.json:
             show(seen.as_dict())
-        say(f"{seen.reason}: {seen.message}")
-        return 1
+        return no(args.ref, seen.message)
     if args.out and (refusal := write(args.out, seen.pixels.data, "--out", force=args.force)):
         return refused(refusal, as_json=args.json)
     return answer(seen.as_dict(), _lines(seen, args.out), as_json=args.json)

@@ -317,7 +317,8 @@ def _crops(given: _Given) -> tuple[tuple[int, Crop], ...] | Refusal:
 
 
 def _one_crop(given: _Given, written: str) -> tuple[int, Crop] | Refusal:
-    index, colon, form = written.partition(":")
+    alone = len(given.words) == 1 and written.startswith(_OTHER_FORM)  # of one image nobody has to say which
+    index, colon, form = (f"0:{written}" if alone else written).partition(":")
     if len(re.findall(r"[rnp]=", written)) > 1:
         return given.wrong(f"the crop {quoted(written)} has more than one form")
     if not colon or not re.fullmatch(r"[0-9]{1,9}", index):

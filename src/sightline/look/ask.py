@@ -48,6 +48,8 @@ _REPAIR = (
 _QUOTED = 4000  # characters of an answer that go back with a request to repair it
 _NO_SIZE = Size(0, 0)
 _SAY = "the setting `models` says what is not known: {0}"
+_OTHER = "ask another model, or for less"
+_PAGES = "nothing here draws its pages: name a model that takes PDFs, as gemini/gemini-2.5-pro does"
 _FILM = "name a model that takes videos themselves"
 _SHAPE = 'write {"type": "json_schema", "schema": {"type": "object", …}}'
 
@@ -111,7 +113,7 @@ class _Paper:
     def beyond(self, who: Chosen) -> Unanswered | None:
         if who.pdf:
             return None
-        why = "nothing here draws its pages as images" if self.fit == "auto" and who.vision else _SAY.format("pdf")
+        why = _PAGES if self.fit == "auto" and who.vision else _SAY.format("pdf")
         return Unanswered("PDF_NOT_SUPPORTED", f"{who.shown} is not known to take PDFs ({why})")
 
     def sent(self, seer: Seer) -> _Sent:
@@ -277,7 +279,7 @@ class _Asking:
             again = _REPAIR.format(words=self.call.prompt, fault=fault, answer=outcome.text[:_QUOTED])
             outcome = self._asked(again)
             if isinstance(outcome, Answer) and (fault := self._fault(outcome.text)):
-                outcome = Unanswered("RESPONSE_NOT_JSON", f"{self.who.shown} was asked twice: {fault}")
+                outcome = Unanswered("RESPONSE_NOT_JSON", f"{self.who.shown} was asked twice: {fault} ({_OTHER})")
         if isinstance(outcome, Answer):
             self._remember(outcome.text)
         return outcome

@@ -168,7 +168,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
 @requirement("ask.usage", "cli.usage")
 def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
     assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
-    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, free\n")
+    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, at no cost\n")
     assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
     assert sightline("usage").out.endswith("2 calls, 1,287 tokens in, 48 out, price unknown\n")
     no = sightline("usage", "--receipts", "0")

@@ -167,8 +167,8 @@ def test_with_no_key_and_no_network_it_reads_and_answers(folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert '"GB 294 8371 06"' in ended.out
     assert "by local" in ended.out
-    assert ended.out.endswith("[Vision Proxy] free\n")
-    assert sightline("usage", folder=folder).out.endswith("1 call, 0 tokens in, 0 out, free\n")
+    assert ended.out.endswith("[Vision Proxy] at no cost\n")
+    assert sightline("usage", folder=folder).out.endswith("1 call, 0 tokens in, 0 out, at no cost\n")
     no = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert_refused(no, "vision-proxy model PROVIDER/MODEL")
 
@@ -242,7 +242,7 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("cost", "said"), [(0.0, "free"), (0.00004, "less than $0.0001"), (0.0001, "$0.0001"), (12.5, "$12.5000")]
+    ("cost", "said"), [(0.0, "at no cost"), (0.00004, "less than $0.0001"), (0.0001, "$0.0001"), (12.5, "$12.5000")]
 )
 def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
     assert dollars(cost) == said

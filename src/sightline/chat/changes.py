@@ -19,6 +19,7 @@ from sightline.passes.words import SENT
 from sightline.seers.others import PROVIDERS
 from sightline.settings import Settings
 
+NOTHING_AGREED = "nothing has been agreed to: images stay on this machine"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
 
 Confirm = Callable[[str], bool]
@@ -75,9 +76,7 @@ def _text(change: Change) -> str:
 def _consented(command: Consent, settings: Settings, record: Record) -> Done | Refusal:
     if command.answer == "list":
         said = record.consents().items()
-        return Done(
-            tuple(sentence(provider, given=given) for provider, given in said) or ("no provider has been named yet",)
-        )
+        return Done(tuple(sentence(provider, given=given) for provider, given in said) or (NOTHING_AGREED,))
     provider = provider_named(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider

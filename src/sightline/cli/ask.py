@@ -91,7 +91,7 @@ def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
 
 
 def _printed(found: Envelope, file: str) -> None:
-    tell(f"{file} by {found.provider}/{found.model}")
+    tell(f"{file} by {'/'.join(dict.fromkeys((found.provider, found.model)))}")
     for line in found.text.splitlines():
         print(plain(line))
     for error in found.schema_errors:

@@ -7,12 +7,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sightline.cli.memory import kept, learnt, opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
+
+if TYPE_CHECKING:
+    from sightline.model.profile import Profile, WireName
 
 EXAMPLE = """  sightline config show
   sightline config set mode always
@@ -138,8 +142,17 @@ def _model(settings: Settings, name: str, *, as_json: bool) -> int:
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
-    lines = (f"{wire:<12} {_SIGHT[each.vision]}: {each.why}" for wire, each in seen.items())
-    return answer({"model": name, "wires": said}, lines, as_json=as_json)
+    spoken = {wire: each for wire, each in seen.items() if wire in upstream.bases}
+    return answer({"model": name, "wires": said}, _ways(name, spoken or seen), as_json=as_json)
+
+
+def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
+    """What is the same on several wires is said once."""
+    same: dict[tuple[bool | None, str], list[str]] = {}
+    for wire, each in seen.items():
+        same.setdefault((each.vision, each.why), []).append(wire)
+    for (vision, why), wires in same.items():
+        yield f"{name} {_SIGHT[vision]} on {', '.join(wires)}: {why}"
 
 
 _SIGHT = {True: "sees", False: "is blind", None: "is taken as seeing until it refuses an image"}

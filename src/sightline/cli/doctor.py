@@ -203,7 +203,7 @@ def _provider_lines(providers: Report) -> Iterator[str]:
         if each["why"] and each["key"]:
             yield f"  not {name}: {'; '.join(each['why'])}"
     if keyless:
-        yield f"  not, for want of a key: {', '.join(keyless)}"
+        yield f"  no key set for: {', '.join(keyless)}"
 
 
 def _upstream_lines(upstreams: Report) -> Iterator[str]:

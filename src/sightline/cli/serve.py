@@ -9,7 +9,7 @@ from pathlib import Path
 from socket import socket
 
 from sightline.cli import logs
-from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
+from sightline.cli.address import DEFAULT_PORT, bind, port, url_on, whole
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
@@ -53,11 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def count(text: str) -> int:
-    """For argparse, which names this function when the number makes no sense."""
-    number = int(text)
-    if not 1 <= number <= _MOST_WORKERS:
-        raise ValueError(text)
-    return number
+    return whole(text, 1, _MOST_WORKERS)
 
 
 def run(args: Namespace) -> int:

@@ -88,7 +88,8 @@ def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> 
 
 def show(found: Mapping[str, Json]) -> None:
     """One JSON object in one line. What a terminal cannot print is escaped, as JSON does it."""
-    text = json.dumps(found, ensure_ascii=False)
+    every = sys.stdout.encoding.lower().replace("-", "") in ("utf8", "utf16")
+    text = json.dumps(found, ensure_ascii=not every)
     print("".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text))
 
 

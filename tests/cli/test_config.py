@@ -216,3 +216,14 @@ def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
     assert (said["vision"], said["why"]) == (True, "your setting says that zai/claude-* sees images")
     assert_refused(sightline("config", "model", "nowhere/m"), "nowhere", "deepseek")
     assert_refused(sightline("config", "model", "m"), "UPSTREAM/MODEL")
+
+
+@requirement("recover.listed")
+def test_what_was_learnt_of_an_upstream_of_ones_own_is_forgotten_by_either_name(home: Path) -> None:
+    env = {"SIGHTLINE_UPSTREAMS": json.dumps({"mine": {"baseUrl": "http://127.0.0.1:9/v1"}})}
+    for name in ("mine", "127.0.0.1:9"):
+        record = open_record(home / "record")
+        record.learn("127.0.0.1:9", "eye", Lesson(blind=True, why="it said so"), days=7)
+        record.close()
+        assert sightline("config", "forget", f"{name}/eye", env=env).code == 0
+        assert sightline("config", "show", "--json").json["learnt"] == []

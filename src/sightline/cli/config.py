@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
 
 if TYPE_CHECKING:
+    from sightline.model.ports import Record
     from sightline.model.profile import Profile, WireName
 
 EXAMPLE = """  sightline config show
@@ -165,13 +166,25 @@ def _split(name: str) -> tuple[str, str] | Refusal:
     return upstream, model
 
 
+def _names(settings: Settings, upstream: str) -> tuple[str, ...]:
+    """What an upstream of the user's is called by them, and by its address, under which lessons may stand."""
+    from sightline.look.upstreams import receiver
+
+    own = settings.upstreams.get(upstream)
+    return (upstream, receiver(own)) if own is not None and own.bases else (upstream,)
+
+
+def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool:
+    return bool(sum(record.forget_lesson(each, model) for each in upstreams))
+
+
 def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
     split = _split(name)
     if isinstance(split, Refusal):
         return refused(split, as_json=as_json)
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else record.forget_lesson(upstream, model)
+        known = record if isinstance(record, Refusal) else _forgotten(record, _names(settings, upstream), model)
     if isinstance(known, Refusal):
         return refused(known, as_json=as_json)
     if not known:

@@ -28,8 +28,11 @@ def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
 
 @requirement("readme.figures")
 def test_the_figures_in_the_readme_are_those_of_the_last_bench() -> None:
-    figures = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8").strip()
-    assert figures in README
+    measured = (ROOT / "bench" / "results" / "proxy.md").read_text("utf-8").splitlines()
+    shown = README.partition("\n## How fast it is\n")[2].partition("\n## ")[0]
+    figures = [line for line in shown.splitlines() if line.startswith(("|", "Median"))]
+    assert len(figures) > 10
+    assert set(figures) <= set(measured)
 
 
 @requirement("docs.links")

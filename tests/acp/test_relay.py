@@ -10,16 +10,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.acp.editing import BLIND, PATIENCE, SEES, Editor, acting, editor, image, text
+from tests.acp import editing
+from tests.acp.editing import BLIND, PATIENCE, RELAY, SEES, Editor, acting, image, text
 from tests.cli.command import assert_refused, sightline
 from tests.look.answering import Model, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.server import Exchange, Reply, Server
+
+editor = partial(editing.editor, relay=RELAY)  # here it is the process that matters
 
 PICTURE = paint_quadrants(some_colours(5))
 MIRROR = [sys.executable, "-c", "import os\nwhile piece := os.read(0, 65536): os.write(1, piece)"]

@@ -17,7 +17,7 @@ from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
-from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, sightline
+from tests.cli.command import POWERLESS, Ended, assert_refused, sightline
 from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return working
 
 
-def view(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> Ended:
+def view(folder: Path, *words: str, command: Sequence[str] = ()) -> Ended:
     return sightline("view", *words, folder=folder, env={"TMPDIR": str(folder / "temporary")}, command=command)
 
 

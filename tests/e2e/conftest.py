@@ -94,6 +94,7 @@ def play(claude: Path, home: Path, tmp_path: Path) -> Play:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
+        "COPILOT_CACHE_HOME": str(claude.parents[3] / ".cache" / "copilot"),  # where its installation unpacked it
     }
 
     def play_turn(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Play
+from tests.acp.test_sdk import any_editor, zed
+from tests.e2e.conftest import ROOT, Play
 from tests.e2e.drive import Outcome
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_lines
@@ -131,3 +132,18 @@ def test_without_the_relay_there_are_none(agent: Agent, prompted: Callable[..., 
     bodies = asked(outcome)
     assert bodies, outcome.last
     assert not any("vision_proxy_description" in body or SIGN in body for body in bodies)
+
+
+@requirement("acp.readme")
+def test_what_the_readme_tells_an_editor_to_start_is_a_real_agent_that_is_told(
+    prompted: Callable[..., Outcome],
+) -> None:
+    told = zed(ROOT / "README.md")
+    assert told == any_editor(ROOT / "README.md"), "both are run at once"
+    own = {"security": {"auth": {"selectedType": "openai"}}, "model": {"name": BLIND}}
+    files = {".qwen/settings.json": json.dumps(own)}
+    outcome = prompted(Agent(lambda model: [], AGENTS["qwen"].environment, files), *told)
+    assert outcome.last.code == 0, outcome.last
+    bodies = asked(outcome)
+    assert bodies, outcome.last
+    assert all(SIGN in body for body in bodies), bodies[0][-2000:]

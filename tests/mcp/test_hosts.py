@@ -20,9 +20,11 @@ from tests.cli.command import ALONE, environment, sightline
 from tests.mcp.readme import Block, blocks
 from tests.requirements import requirement
 
+ROOT = Path(__file__).parents[2]
 BLOCKS = blocks()
 _FILES: Mapping[str, str] = {
     "Codex": "mcp_servers",
+    "Cline": "mcpServers",
     "Cursor": "mcpServers",
     "VS Code": "servers",
     "Zed": "context_servers",
@@ -33,7 +35,15 @@ _TYPED: Mapping[str, str] = {  # what stands before the command to start
     "opencode": "opencode mcp add sightline --",
     "Gemini CLI": "gemini mcp add -s user sightline",
     "Copilot CLI": "copilot mcp add sightline --",
-    "Cline": "cline mcp add --yes sightline --",
+}
+_RUN: Mapping[str, str] = {  # by the packages that are pinned for it
+    "Claude Code": "@anthropic-ai/claude-code",
+    "Codex": "@openai/codex",
+    "Qwen Code": "@qwen-code/qwen-code",
+    "opencode": "opencode-ai",
+    "Gemini CLI": "@google/gemini-cli",
+    "Copilot CLI": "@github/copilot",
+    "Cline": "@cline/cli-linux-x64",
 }
 _READ: Mapping[str, Callable[[str], Any]] = {"toml": tomllib.loads, "json": json.loads}
 
@@ -47,19 +57,41 @@ def started(host: str, block: Block) -> list[str]:
     return [server["command"], *server["args"]]
 
 
+def _pinned(folder: str) -> Any:
+    return json.loads((ROOT / "tests" / "e2e" / folder / "package.json").read_text("utf-8"))
+
+
+def _said(block: Block) -> str:
+    return f"in {block.file}:\n{block.text}" if block.file else block.text
+
+
 @requirement("mcp.hosts")
 def test_there_is_a_block_for_each_host() -> None:
     assert BLOCKS.keys() == _FILES.keys() | _TYPED.keys()
-    prose = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "README.md").read_text("utf-8"))
+    prose = re.sub(r"\s+", " ", (ROOT / "README.md").read_text("utf-8"))
     assert "MCP is the usual road to `analyze_image` for agents that take MCP" in prose
+
+
+@requirement("mcp.e2e")
+def test_the_page_says_which_hosts_are_run_in_which_version() -> None:
+    pinned = _pinned("env")
+    versions = {**pinned["dependencies"], **pinned["optionalDependencies"]}
+    code = _pinned("vscode")["dependencies"]["code-server"].replace("4.", "1.", 1)  # numbered after VS Code's
+    page = (ROOT / "docs" / "mcp.md").read_text("utf-8").partition("\n## Hosts\n")[2]
+    rows = dict(re.findall(r"^\| ([^|]+) \| (no|[\d.]+) \|", page, re.MULTILINE))
+    assert rows.keys() == BLOCKS.keys()
+    assert {host: version for host, version in rows.items() if version != "no"} == {
+        **{host: versions[package] for host, package in _RUN.items()},
+        "VS Code": code,
+    }
 
 
 @requirement("mcp.hosts")
 def test_setup_shows_the_same_lines() -> None:
-    shown = {agent.title: agent.mcp for agent in AGENTS.values() if agent.mcp}
-    assert shown.pop("Codex") == "codex mcp add sightline -- sightline mcp"
-    assert {title.removesuffix(" CLI") for title in shown} == {title.removesuffix(" CLI") for title in _TYPED}
-    assert set(shown.values()) == {BLOCKS[title].text for title in _TYPED}
+    shown = {agent.title.removesuffix(" CLI"): agent.mcp for agent in AGENTS.values() if agent.mcp}
+    told = {title.removesuffix(" CLI"): _said(block) for title, block in BLOCKS.items()}
+    assert told.keys() - shown.keys() == {"Cursor", "VS Code", "Zed"}, "editors, which nothing points at the proxy"
+    assert shown == {title: told[title] for title in shown}
     assert "claude mcp add --scope user sightline -- sightline mcp" in sightline("setup", "claude").out
 
 

@@ -41,6 +41,14 @@ def test_words_beyond_a_host_s_limit_are_cut_and_that_is_said() -> None:
     assert within([text("x" * 30_000)], ANY) == [text("x" * 30_000)], "no tool of ours says more"
 
 
+@requirement("mcp.limits")
+def test_a_host_that_would_write_images_as_text_gets_none_and_is_told_what_to_do() -> None:
+    words, why = within([text("what it is"), IMAGE], client("@cline/core"))
+    assert words == text("what it is")
+    assert "ask analyze_image" in str(why)
+    assert within([text("an answer")], client("@cline/core")) == [text("an answer")]
+
+
 @given(
     some.lists(some.one_of(some.just(IMAGE), some.text(max_size=200).map(text)), max_size=40),
     some.builds(Client, images=some.integers(0, 20), tokens=some.integers(0, 60_000)),

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,11 @@ class Pipe:
         self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         return self.heard()
 
-    def hello(self) -> None:
-        assert self.ask("initialize", **HELLO)["result"]["serverInfo"]["name"] == "sightline"
+    def hello(self, **told: Any) -> None:
+        """Greet as an old client does, or as one that says something else of itself."""
+        params = {**HELLO, **told}
+        result = self.ask("initialize", **params)["result"]
+        assert (result["serverInfo"]["name"], result["protocolVersion"]) == ("sightline", params["protocolVersion"])
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def left(self) -> bytes:
@@ -83,12 +86,12 @@ class Pipe:
 
 
 @contextmanager
-def pipe(folder: Path, *command: str) -> Iterator[Pipe]:
+def pipe(folder: Path, *command: str, env: Mapping[str, str] | None = None) -> Iterator[Pipe]:
     usual = {name: value for name, value in environment(**ALONE).items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
         command or (*COMMAND, "mcp"),
         cwd=folder,
-        env=usual,
+        env=usual if env is None else env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -95,5 +95,5 @@ def status(settings: Settings, record: Record) -> Iterator[str]:
 
 
 def _switch(value: Json) -> str:
-    """As the verb takes it."""
+    """A setting's value as its verb takes it: a flag is on or off."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

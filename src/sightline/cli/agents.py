@@ -105,7 +105,11 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "codex",
             "Codex",
-            mcp="codex mcp add sightline -- sightline mcp",
+            mcp="in ~/.codex/config.toml:\n"
+            "[mcp_servers.sightline]\n"
+            'command = "sightline"\n'
+            'args = ["mcp"]\n'
+            "required = true # or the first turn does not wait for it",
             point="sightline run -- codex, or codex -c openai_base_url=$P/u/openai/v1",
             once="codex -c model_provider=sightline -c 'model_providers.sightline="
             '{name="Sightline",base_url="$B",wire_api="responses",$A}\'',
@@ -183,7 +187,8 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "cline",
             "Cline CLI",
-            mcp="cline mcp add --yes sightline -- sightline mcp",
+            mcp="in ~/.cline/data/settings/cline_mcp_settings.json:\n"
+            '{"mcpServers": {"sightline": {"command": "sightline", "args": ["mcp"], "timeout": 120}}}',
             point="cline auth -p openai -k KEY -m $M -b $B",
             once="cline auth --data-dir DIR -p openai -k KEY -m $M -b $B; cline --data-dir DIR PROMPT",
             lines="cline auth -p openai -k KEY -m $M -b $B",
@@ -199,8 +204,9 @@ AGENTS: Mapping[str, Agent] = {
             once="COPILOT_PROVIDER_BASE_URL=$B COPILOT_PROVIDER_TYPE=openai"
             " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=$M copilot",
             model="MODEL",
-            note="With a key of your own only; with the GitHub login nothing can be pointed. Pictures that its"
-            " own view tool opens never leave it; attached ones do.",
+            sees='"capabilities": {"supports": {"vision": true}} of the model in ~/.copilot/providers.json, chosen by'
+            " --model PROVIDER/MODEL; pointed by the variables, it sends attached images and none of tools",
+            note="With a key of your own only; with the GitHub login nothing can be pointed.",
         ),
     )
 }

@@ -37,7 +37,7 @@ class Manner:
 
 
 def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
-    """Until the process is told to stop."""
+    """Serve in this process until it is told to stop."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
         runner.run(_listen(whole, listening, ready, manner, signals=True))
@@ -54,7 +54,7 @@ class Beside:
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
 
     def start(self) -> bool:
-        """Whether it listens."""
+        """Start the thread; true once it listens, false if it could not."""
         self._thread.start()
         self._ready.wait()
         return self._thread.is_alive()
@@ -132,7 +132,7 @@ def _log_omission(omission: Omission) -> None:
 
 
 def _keep_quiet(receipt: Receipt) -> None:
-    """Nobody asked."""
+    """For whoever has not asked to see receipts."""
 
 
 def _end(signum: int, frame: FrameType | None) -> None:

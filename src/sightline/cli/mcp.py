@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -32,9 +33,12 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if find_spec("mcp") is None:
         return refused(ABSENT)
+    gc.disable()  # thousands of classes are made and stay: a fifth of a start is looking through them for garbage
     with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
         from sightline.surfaces.mcp.stdio import serve
         from sightline.surfaces.mcp.terms import Terms
+    gc.freeze()
+    gc.enable()
 
     serve(Terms(_door, roots=True, consents=True))
     return 0

@@ -112,9 +112,6 @@ class Status:
 
 Command = Describe | Redescribe | Consent | UseModel | Change | GroundingModels | ListImages | Status
 
-HARMLESS = (Describe, Redescribe, ListImages, Status)
-"""What may be done where a model could have typed it; the others are answered there with `shell`."""
-
 
 def _beside(names: Sequence[str], options: list[str]) -> list[str]:
     """Names and then options, but for names that look like options themselves."""

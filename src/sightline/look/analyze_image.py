@@ -91,5 +91,5 @@ def _settings(door: Door) -> Settings:
 
 
 def _most(door: Door) -> int:
-    """Images in one call."""
+    """How many images one call may have."""
     return cast("int", _settings(door).values["maxImagesPerCall"])

@@ -30,7 +30,7 @@ class Listed:
 
 
 def list_images(door: Door) -> Listed:
-    """As many as a result may hold."""
+    """The images that may be listed, as many as one result may hold."""
     found = images_of(door, _MOST + 1)
     fitting = _fitting(found[:_MOST])
     return Listed(tuple(fitting), more=len(fitting) < len(found))

@@ -71,7 +71,7 @@ def _beginning(line: str) -> str:
 
 
 def _written(text: str) -> int:
-    """The length in JSON."""
+    """How many characters a text takes in JSON."""
     return len(json.dumps(text, ensure_ascii=False))
 
 

@@ -194,7 +194,7 @@ def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -
 
 
 def seeing(settings: Settings, one: Named) -> Named | Refusal:
-    """Nobody who is known to be blind."""
+    """The model itself, unless it is known to take no images."""
     upstream, wire = one.upstream, api_of(one.wire)
     if lookup.profile(upstream.preset, wire, one.model, _overrides(settings)).vision is False:
         return Refusal("invalid_input", f"{upstream.name}/{one.model} takes no images itself", "name a model that sees")

@@ -19,12 +19,12 @@ _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;",
 
 
 def neutral(text: str) -> str:
-    """Text that may have several lines."""
+    """A text, of several lines perhaps, in which nothing opens or closes a fence of ours."""
     return _opens.sub("&lt;", text)
 
 
 def one_line(text: str) -> str:
-    """A name or another short word."""
+    """A name or another short text on one line, as harmless."""
     return neutral(_unprintable.sub(" ", text).strip())
 
 

@@ -9,13 +9,14 @@ from sightline.model.scene import Json
 
 _PER_TOKEN = 4  # characters, as hosts count
 _CUT = " [cut off here]"
+_NEVER = "[this host shows its model no images of tools: ask analyze_image about it, by its path or its sha256]"
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """The limits of one host; what is not known of one is what every provider behind it takes."""
 
-    images: int = 15  # in one result
+    images: int = 15  # in one result; 0: its model would get them as text
     tokens: int = 25_000  # of one result
     image_tokens: int = 1_600  # that each image counts
     edge: int = 2_000  # pixels: from 21 images in a conversation on, Anthropic takes no more
@@ -28,6 +29,8 @@ _KNOWN: Mapping[str, Client] = {
     "claude-code": ANY,
     # Base64 is counted as if it were text (google-gemini/gemini-cli#17923).
     "gemini-cli": Client(encoded=524_288),
+    # A result goes to the model as the text of its JSON, the base64 of images with it (3.0.65).
+    "@cline/core": Client(images=0),
 }
 
 
@@ -48,7 +51,8 @@ def within(content: list[Json], limits: Client) -> list[Json]:
     pictures = [block for block in content if _is_image(block)]
     shown = pictures[: max(0, min(limits.images, room // limits.image_tokens))]
     omitted = len(pictures) - len(shown)
-    said: list[Json] = [{"type": "text", "text": f"[{omitted} more images had no room in this result]"}]
+    why = f"[{omitted} more images had no room in this result]" if limits.images else _NEVER
+    said: list[Json] = [{"type": "text", "text": why}]
     return [*texts, *(said if omitted else []), *shown]
 
 

@@ -145,7 +145,7 @@ def test_what_is_said_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "sightline: first second\n"
 
 
-@requirement("cli.usage")
+@requirement("cli.wrong_usage")
 def test_wrong_usage_says_what_is_right() -> None:
     alone = sightline()
     assert (alone.code, alone.out) == (2, "")
@@ -164,7 +164,7 @@ def test_wrong_usage_says_what_is_right() -> None:
     assert sightline("models", "list", "tiny").code == 1
 
 
-@requirement("cli.usage")
+@requirement("cli.wrong_usage")
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_fits_a_terminal(verb: str) -> None:
     before, _, _ = sightline(verb, "--help").out.partition("example:")
@@ -180,9 +180,9 @@ def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours
     assert (ended.returncode, ended.stderr) == (1, f"sightline: {said}\n")
     (tmp_path / "für.png").write_bytes(PNG)
     env = {"PYTHONIOENCODING": "ascii"}
-    shown = sightline("view", "für.png", env=env, folder=tmp_path)
+    shown = sightline("view", "für.png", env=env, folder=tmp_path, command=COMMAND)
     assert (shown.code, shown.err, shown.out.startswith("f\\xfcr.png: ")) == (0, "", True)
-    assert sightline("view", "für.png", "--json", env=env, folder=tmp_path).json["source"] == "für.png"
+    assert sightline("view", "für.png", "--json", env=env, folder=tmp_path, command=COMMAND).json["source"] == "für.png"
 
 
 @requirement("cli.one_line")

@@ -75,7 +75,10 @@ def run(args: Namespace) -> int:
         return answer(found, _lines(trial, upstream.name, args.model, remembered=remembered), as_json=args.json)
     if args.json:
         print(json.dumps(found, ensure_ascii=False))
-    return refused(Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}"))
+    remedy = "" if key or upstream.on_loopback else "give its key by --api-key-env"
+    return refused(
+        Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
+    )
 
 
 def _keyless(upstream: Upstream) -> Refusal:

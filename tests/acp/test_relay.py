@@ -77,6 +77,32 @@ def test_a_line_of_a_hundred_megabytes_passes(method: str) -> None:
         writing.join()
 
 
+@requirement("acp.together")
+@pytest.mark.parametrize("ahead", [0, 1, 20])
+def test_sessions_that_begin_together_are_all_looked_at(ahead: int, tmp_path: Path) -> None:
+    """As an editor restores several at once: whatever is loaded for the first of them, is loaded once."""
+    pictures = [image(paint_quadrants(some_colours(seed))) for seed in range(8)]
+    with editor(*MIRROR, stderr=subprocess.PIPE, env={"SIGHTLINE_SEER": "off"}) as ours:
+        ours.send("initialize", {"protocolVersion": 1}, "hello")
+        for number in range(ahead):
+            ours.send("session/load", {"sessionId": f"{number}", "cwd": str(tmp_path), "mcpServers": []}, f"l{number}")
+        for number, picture in enumerate(pictures):
+            ours.send("session/prompt", {"sessionId": f"{number}", "prompt": [picture]}, f"p{number}")
+            ours.send("session/load", {"sessionId": f"{number}", "cwd": str(tmp_path), "mcpServers": []}, f"m{number}")
+        assert ours.process.stdin
+        ours.process.stdin.close()
+        assert ours.process.stdout
+        came = [json.loads(line) for line in ours.process.stdout]
+        assert ours.process.stderr
+        assert ours.process.stderr.read() == b""
+    prompts = [each for each in came if each.get("method") == "session/prompt"]
+    assert sorted(each["id"] for each in prompts) == [f"p{number}" for number in range(8)]
+    for each in prompts:
+        assert any("sha256:" in str(block.get("text")) for block in each["params"]["prompt"]), "it was looked at"
+    loads = [each for each in came if each.get("method") == "session/load"]
+    assert all(each["params"]["mcpServers"] for each in loads)
+
+
 @requirement("acp.relay")
 def test_each_direction_has_ids_of_its_own() -> None:
     """An agent that asks its editor under the number of a request that it has not answered yet."""

@@ -24,15 +24,17 @@ MODERN = "2026-07-28"
 
 
 @contextmanager
-def served(folder: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """`sightline serve` in a process of its own; gives the address of the proxy."""
+def served(
+    folder: Path, *flags: str, env: Mapping[str, str] | None = None, verb: tuple[str, ...] = ("serve",)
+) -> Iterator[str]:
+    """`sightline serve`, or another verb that listens, in a process of its own; gives its address."""
     variables = environment(**{**ALONE, **(env or {})})
-    process = Forked(["serve", "--port", "0", *flags], variables, folder, (0, subprocess.PIPE, 2))
+    process = Forked([*verb, "--port", "0", *flags], variables, folder, (0, subprocess.PIPE, 2))
     assert process.stdout is not None
     with process.stdout:
         line = process.stdout.readline().decode()
         try:
-            yield line.split()[-1]
+            yield line[line.index("http://") :].split()[0].removesuffix("/mcp.")
         finally:
             process.terminate()
             process.wait(30)

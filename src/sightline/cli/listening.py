@@ -34,6 +34,7 @@ class Manner:
     reach: Policy = compose.NOWHERE  # the files that a command may name
     metrics: Metrics = field(default_factory=Metrics)
     alone: bool = True  # no other process listens on the same port
+    proxies: bool = True  # else there is /mcp, and nothing is passed on
 
 
 def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
@@ -91,6 +92,9 @@ async def _listen(
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
     mcp = compose.mcp(whole, manner.reach, manner.token, alone=manner.alone)
     try:
+        if not manner.proxies:
+            await listen(compose.only(mcp, manner.token), listening, ready, signals)
+            return
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
         proxy = compose.proxy(

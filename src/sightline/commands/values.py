@@ -113,6 +113,16 @@ class Status:
 Command = Describe | Redescribe | Consent | UseModel | Change | GroundingModels | ListImages | Status
 
 
+def alters(command: Command) -> bool:
+    """Does it change anything of the user's? Where a model could have typed it, it is answered with `shell` then."""
+    match command:
+        case Consent(answer="list") | GroundingModels(action="list"):
+            return False
+        case Consent() | GroundingModels() | UseModel() | Change():
+            return True
+    return False
+
+
 def _beside(names: Sequence[str], options: list[str]) -> list[str]:
     """Names and then options, but for names that look like options themselves."""
     like_options = any(name.startswith("--") for name in names)

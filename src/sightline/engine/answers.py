@@ -35,6 +35,7 @@ from sightline.model.facts import (
     Recall,
     Refit,
 )
+from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.routing import Routing
@@ -93,7 +94,7 @@ class Answers:
         for sight in sights:
             digest = self._images.digest(sight.source) if isinstance(sight.source, Inline) else None
             if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
-                found.setdefault(digest, f"sha256:{digest} {sight.filename or ''}".strip())
+                found.setdefault(digest, f"sha256:{digest} {one_line(sight.filename or '')}".strip())
         return list(found.values())
 
     def at_hand(self, scene: Scene, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:

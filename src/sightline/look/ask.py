@@ -6,15 +6,18 @@ Checked in this order, so that the same call gets the same no everywhere: argume
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sightline.look import ask_schema
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, Envelope, Unanswered
+from sightline.look.ask_model import chosen
 from sightline.look.ask_question import Call, answered
 from sightline.look.ask_source import Fit, Taken, filmed, judged, taken
-from sightline.look.ask_subject import Film, Paper, Picture, Subject
+from sightline.look.ask_subject import Film, Method, Paper, Picture, Subject
 from sightline.look.doors import Door
+from sightline.look.loop import wait
 from sightline.model.fence import sound
 from sightline.model.image import Image
 from sightline.model.scene import Json
@@ -24,7 +27,19 @@ DESCRIBE_VIDEO = "Describe this video in detail."
 _SHAPE = 'write {"type": "json_schema", "schema": {"type": "object", …}}'
 
 
-def vision_analyze(
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A call, and how to find out what it is about: the file is read when it is wanted."""
+
+    call: Call
+    subject: Callable[[], Subject | Unanswered]
+
+
+def vision_analyze(door: Door, **given: object) -> Envelope | Unanswered:
+    return _answered(of_image(door, **given))
+
+
+def of_image(
     door: Door,
     *,
     prompt: object = None,
@@ -34,7 +49,7 @@ def vision_analyze(
     model: object = None,
     format: object = None,  # noqa: A002, the tool's own word
     fit: object = None,
-) -> Envelope | Unanswered:
+) -> Ask | Unanswered:
     settings = door.settings or load()
     how = settings.values["visionFit"] if fit is None else fit
     schema = _schema(door, format)
@@ -45,9 +60,12 @@ def vision_analyze(
         return schema
     if how not in ("auto", "never"):
         return Unanswered("INVALID_INPUT", "fit is neither auto nor never")
-    file = taken(door, file_path, file_url, file_base64)
-    subject = file if isinstance(file, Unanswered) else _seen(door, file, how)
-    return subject if isinstance(subject, Unanswered) else answered(replace(call, schema=schema), subject)
+
+    def subject() -> Subject | Unanswered:
+        file = taken(door, file_path, file_url, file_base64)
+        return file if isinstance(file, Unanswered) else _seen(door, file, how)
+
+    return Ask(replace(call, schema=schema), subject)
 
 
 def _seen(door: Door, file: Taken, fit: Fit) -> Subject | Unanswered:
@@ -60,7 +78,11 @@ def _seen(door: Door, file: Taken, fit: Fit) -> Subject | Unanswered:
             return no
 
 
-def video_analyze(
+def video_analyze(door: Door, **given: object) -> Envelope | Unanswered:
+    return _answered(of_video(door, **given))
+
+
+def of_video(
     door: Door,
     *,
     file_url: object = None,
@@ -68,17 +90,38 @@ def video_analyze(
     prompt: object = None,
     model: object = None,
     method: object = None,
-) -> Envelope | Unanswered:
+) -> Ask | Unanswered:
     call = _call(door, door.settings or load(), "video_analyze", DESCRIBE_VIDEO if prompt is None else prompt, model)
     if isinstance(call, Unanswered):
         return call
     if method not in (None, "auto", "native", "frames"):
         return Unanswered("INVALID_INPUT", "method is none of auto, native and frames")
-    file = taken(door, file_path, file_url)
-    film = file if isinstance(file, Unanswered) else filmed(file)
-    if isinstance(film, Unanswered):
-        return film
-    return answered(replace(call, most=MOST_OF_A_VIDEO), Film(film, method or "auto"))
+    how: Method = method or "auto"
+
+    def subject() -> Subject | Unanswered:
+        file = taken(door, file_path, file_url)
+        film = file if isinstance(file, Unanswered) else filmed(file)
+        return film if isinstance(film, Unanswered) else Film(film, how)
+
+    return Ask(replace(call, most=MOST_OF_A_VIDEO), subject)
+
+
+def awaited(ask: Ask | Unanswered) -> str:
+    """The provider that only the user's consent keeps from being asked; empty: there is none, or more is missing."""
+    if isinstance(ask, Unanswered):
+        return ""
+    who = wait(chosen(ask.call.settings, ask.call.door.record, ask.call.model, agreed=True))
+    if isinstance(who, Unanswered) or not who.receiver:
+        return ""
+    subject = ask.subject()
+    return "" if isinstance(subject, Unanswered) or subject.beyond(who) else who.receiver
+
+
+def _answered(ask: Ask | Unanswered) -> Envelope | Unanswered:
+    subject = ask if isinstance(ask, Unanswered) else ask.subject()
+    if isinstance(ask, Unanswered) or isinstance(subject, Unanswered):
+        return cast("Unanswered", subject)
+    return answered(ask.call, subject)
 
 
 def _call(door: Door, settings: Settings, tool: str, prompt: object, model: object) -> Call | Unanswered:

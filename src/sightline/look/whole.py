@@ -213,6 +213,14 @@ def registry(
     return Registry(http, _consented(record), providers(settings, found, named), local)
 
 
+def unagreed(known: Registry, one: Named, record: Record) -> str:
+    """Who would get images, where the user's word is all that is missing; empty: it was given, or more is missing."""
+    match [] if one is OURS else known.hindrances(one):
+        case [Refusal(code="no_consent")] if one.receiver not in record.consents():
+            return one.receiver
+    return ""
+
+
 def providers(settings: Settings, found: Directory, named: Named | None) -> dict[str, Named]:
     """Of whom models can be asked for, by every name that the user may have for them."""
     known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}

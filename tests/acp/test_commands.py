@@ -128,4 +128,4 @@ def test_a_command_beside_other_words_is_none(tmp_path: Path) -> None:
         assert ours.prompts() == prompts
         ours.updates.clear()
         ours.prompt(session, text("/vision-proxy consent list"))
-        assert ours.said() == "/vision-proxy no provider has been named yet"
+        assert ours.said() == "/vision-proxy nothing has been agreed to: images stay on this machine"

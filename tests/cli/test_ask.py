@@ -61,7 +61,10 @@ def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: 
     assert ended.code == 1
     assert ended.json["ok"] is False
     assert ended.json["error"].startswith(f"{prefix}: ")
-    assert ended.err.startswith(f"sightline: {prefix}: ")
+    assert prefix not in ended.err, "a word for programs"
+    named = prefix.startswith(("FILE", "URL", "UNSUPPORTED"))
+    assert ended.err.startswith(f"sightline: {words[1]}: ") is named
+    assert ended.err.rstrip().endswith(")"), "with what can be done about it"
     assert ended.err.count("\n") == 1
 
 
@@ -123,7 +126,7 @@ def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, m
     code, heard = typed([*verb, "--json"], b"", {}, folder)
     assert '"input_tokens": 1287' in heard
     code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
-    assert (code, '"ok"' in heard, "sightline: FILE_NOT_FOUND: " in heard) == (1, False, True)
+    assert (code, '"ok"' in heard, "sightline: absent: there is no such file" in heard) == (1, False, True)
 
 
 @requirement("ask.terminal", "FR-3.4")
@@ -188,7 +191,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
 @requirement("ask.usage", "cli.usage")
 def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
     assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
-    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, free\n")
+    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, at no cost\n")
     assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
     assert sightline("usage").out.endswith("2 calls, 1,287 tokens in, 48 out, price unknown\n")
     no = sightline("usage", "--receipts", "0")

@@ -15,7 +15,7 @@ from tests.requirements import requirement
 
 @requirement("consent.exact", "consent.text")
 def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
-    assert sightline("consent").out == "no provider has been named yet\n"
+    assert sightline("consent").out == "nothing has been agreed to: images stay on this machine\n"
     ended = sightline("consent", "yes", "openai")
     assert ended.code == 0
     assert ended.out == (
@@ -79,7 +79,7 @@ def test_so_does_that_of_a_provider_which_only_a_library_reaches(tmp_path: Path)
     (tmp_path / "shot.png").write_bytes(PNG)
     env = {**ALONE, "SIGHTLINE_MODELS": '{"bedrock/eye": {"vision": true}}'}
     asked = sightline("describe", "shot.png", "--model", "bedrock/eye", env=env, folder=tmp_path).err
-    command = asked.partition("the user runs: ")[2].strip().rstrip(")").split()
+    command = asked.partition("(run: ")[2].strip().rstrip(")").split()
     assert command == ["sightline", "consent", "yes", "bedrock"]
     assert sightline(*command[1:], "--json").json == {"ok": True, "provider": "bedrock", "consent": True}
     assert_refused(sightline("consent", "yes", "badrock"), "no provider 'badrock'")

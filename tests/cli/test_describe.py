@@ -62,7 +62,7 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
     assert set(found["usage"]) == {"input", "output", "cached"}
 
 
-@requirement("cli.overlay")
+@requirement("cli.overlay", "cli.overlay.format")
 def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
@@ -74,10 +74,20 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
             assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
-        assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already")
+        assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already", "--force")
+        unnamed = sightline(*words[:-1], "where.xyz", env=env, folder=folder)
+        assert_refused(unnamed, "where.xyz", "give --overlay a name that ends in .png, .jpg or .webp")
         two = sightline("describe", "shot.png", "other.png", "--overlay", "x.png", env=env, folder=folder)
         assert_refused(two, "--overlay draws on one image")
         assert len(provider.exchanges) == 1, "who refuses afterwards has paid for nothing"
+        again = sightline(*words[:-1], "where.jpg", env=env, folder=folder)
+        assert again.code == 0
+        with Image.open(folder / "where.jpg") as made:
+            assert (made.format, made.size) == ("JPEG", (640, 480))
+        (folder / "where.png").write_text("mine")
+        assert sightline(*words, "--force", env=env, folder=folder).code == 0
+        with Image.open(folder / "where.png") as made:
+            assert made.format == "PNG"
 
 
 @requirement("FR-3.2", "FR-2.2")
@@ -157,8 +167,8 @@ def test_with_no_key_and_no_network_it_reads_and_answers(folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert '"GB 294 8371 06"' in ended.out
     assert "by local" in ended.out
-    assert ended.out.endswith("[Vision Proxy] free\n")
-    assert sightline("usage", folder=folder).out.endswith("1 call, 0 tokens in, 0 out, free\n")
+    assert ended.out.endswith("[Vision Proxy] at no cost\n")
+    assert sightline("usage", folder=folder).out.endswith("1 call, 0 tokens in, 0 out, at no cost\n")
     no = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert_refused(no, "vision-proxy model PROVIDER/MODEL")
 
@@ -207,8 +217,8 @@ def test_a_person_learns_that_an_answer_does_not_say_of_which_image_it_speaks(fo
 @pytest.mark.parametrize(
     ("words", "usage"),
     [
-        (("describe", "shot.png", "--crop", "7:r=top"), "(usage: sightline describe <path-or-hash>"),
-        (("redescribe", "shot.png", "--model", "eye"), "(usage: sightline redescribe <path-or-hash>"),
+        (("describe", "shot.png", "--crop", "7:r=top"), "(see sightline describe --help)"),
+        (("redescribe", "shot.png", "--model", "eye"), "(see sightline redescribe --help)"),
         (("vision-proxy", "mode", "of"), "(usage: sightline vision-proxy mode "),
         (("vision-proxy", "describe"), "(usage: sightline vision-proxy describe "),
     ],
@@ -232,7 +242,25 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("cost", "said"), [(0.0, "free"), (0.00004, "less than $0.0001"), (0.0001, "$0.0001"), (12.5, "$12.5000")]
+    ("cost", "said"), [(0.0, "at no cost"), (0.00004, "less than $0.0001"), (0.0001, "$0.0001"), (12.5, "$12.5000")]
 )
 def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
     assert dollars(cost) == said
+
+
+@requirement("cli.person")
+def test_the_file_is_named_over_which_it_fails(folder: Path) -> None:
+    (folder / "a.txt").write_text("words")
+    for refs, about in ((("nope.png",), "nope.png"), (("shot.png", "nope.png"), "nope.png"), (("a.txt",), "a.txt")):
+        ended = sightline("describe", *refs, "--question", "what?", env=ALONE, folder=folder)
+        assert_refused(ended, f"sightline: {about}: th")
+        assert "read_file" not in ended.err
+
+
+@requirement("cli.person")
+def test_of_one_image_a_part_needs_no_number(folder: Path) -> None:
+    with eyes("a corner") as provider:
+        ended = sightline("describe", "shot.png", "--crop", "r=top-left", env=named(provider, "eye"), folder=folder)
+        assert (ended.code, "a corner" in ended.out) == (0, True), ended
+    two = sightline("describe", "shot.png", "shot.png", "--crop", "r=top-left", env=ALONE, folder=folder)
+    assert_refused(two, "does not begin with the number of an image", "see sightline describe --help")

@@ -132,7 +132,7 @@ def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(
     assert why["local"] == []
     assert "can look now at: ollama, openai, local\n" in text.out
     assert f"  not anthropic: {no}\n" in text.out
-    (keyless,) = [line for line in text.out.splitlines() if "for want of a key" in line]
+    (keyless,) = [line for line in text.out.splitlines() if "no key set for" in line]
     assert "zai" in keyless
     assert "openai" not in keyless
     assert (text.err, KEY in text.out) == ("", False)

@@ -143,3 +143,8 @@ def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
     ended = sightline("forget", "abc", "--json")
     assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, "invalid_input")
     assert ended.err == f"sightline: {ended.json['message']}\n"
+
+
+@requirement("cli.person")
+def test_a_path_is_told_how_its_image_is_named() -> None:
+    assert_refused(sightline("forget", "shot.png"), "'shot.png' is no sha256", "`sightline view shot.png` tells")

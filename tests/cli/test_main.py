@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from sightline.cli import config
 from sightline.cli.main import VERBS, main
 from sightline.cli.verb import say
 from tests.cli.command import COMMAND, environment, sightline
+from tests.look.bad import PNG
 from tests.requirements import requirement
 
 HEAVY = (
@@ -141,3 +143,50 @@ def test_a_reader_that_leaves_early_is_no_trouble() -> None:
 def test_what_is_said_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     say("first\nsecond")
     assert capsys.readouterr().err == "sightline: first second\n"
+
+
+@requirement("cli.wrong_usage")
+def test_wrong_usage_says_what_is_right() -> None:
+    alone = sightline()
+    assert (alone.code, alone.out) == (2, "")
+    assert alone.err == sightline("--help").out
+    for words, said in (
+        (["veiw"], "there is no verb 'veiw' (did you mean view?)"),
+        (["dance"], "there is no verb 'dance' (sightline --help lists them)"),
+        (["serve", "--port", "99999"], "'99999' is not a whole number from 0 to 65535"),
+        (["serve", "--workers", "0"], "'0' is not a whole number from 1 to 64"),
+        (["probe", "--base-url", "x", "--model", "m", "--timeout", "-1"], "'-1' is not a number of seconds up to 3600"),
+        (["models"], "list|get"),
+        (["models", "get", "big"], "argument NAME"),
+    ):
+        ended = sightline(*words)
+        assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended
+    assert sightline("models", "list", "tiny").code == 1
+
+
+@requirement("cli.wrong_usage")
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_fits_a_terminal(verb: str) -> None:
+    before, _, _ = sightline(verb, "--help").out.partition("example:")
+    assert max(map(len, before.splitlines())) <= 100
+
+
+@requirement("cli.no_traceback")
+def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        words = [*COMMAND, "config", "show"]
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "it cannot be written: No space left on device (see to the disk, or write elsewhere)"
+    assert (ended.returncode, ended.stderr) == (1, f"sightline: {said}\n")
+    (tmp_path / "für.png").write_bytes(PNG)
+    env = {"PYTHONIOENCODING": "ascii"}
+    shown = sightline("view", "für.png", env=env, folder=tmp_path, command=COMMAND)
+    assert (shown.code, shown.err, shown.out.startswith("f\\xfcr.png: ")) == (0, "", True)
+    assert sightline("view", "für.png", "--json", env=env, folder=tmp_path, command=COMMAND).json["source"] == "für.png"
+
+
+@requirement("cli.one_line")
+def test_what_is_logged_says_whose_it_is(home: Path) -> None:
+    (home / "record").write_text("in the way")
+    ended = sightline("consent")
+    assert ended.err.startswith("sightline: The record in ")

@@ -171,3 +171,16 @@ def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said
     named = prepare(request, "--model", "gemini-3-pro", wire="gemini")
     assert (named.json, named.err) == (request, "")
     assert "Gemini's never does" in " ".join(sightline("prepare", "--help").out.split())
+
+
+@requirement("prepare.hints")
+def test_whoever_names_another_wire_or_provider_than_is_meant_is_told() -> None:
+    pasted = body(user(part(PNG)))
+    other = prepare(pasted, "--model", "claude-opus-5", wire="anthropic")
+    assert (other.code, other.json) == (0, pasted)
+    assert other.err == "sightline: no image was found, and this looks like openai_chat: --wire openai_chat\n"
+    meant = prepare(pasted, "--model", "deepseek-v4-pro", "--explain")
+    last = meant.err.splitlines()[-1]
+    assert last.startswith("sightline: deepseek-v4-pro is a model of deepseek: --upstream deepseek ")
+    named = prepare(body(user(text("hello"))), "--model", "deepseek-v4-pro", "--upstream", "deepseek", "--explain")
+    assert "is a model of" not in named.err

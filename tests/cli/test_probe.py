@@ -65,7 +65,7 @@ def test_what_was_found_is_said_listed_and_forgotten(home: Path) -> None:
         name = f"{provider.url.removeprefix('http://')}/some-model"
     assert lines[0].startswith(f"{name} on openai_chat")
     assert "refused (status 400: Invalid 'messages[2]'. Image URLs are only allowed" in lines[2]
-    assert lines[-1] == "  sees, images of tools are moved out of their results (openai_chat)"
+    assert lines[-2] == "found: sees, images of tools are moved out of their results (openai_chat)"
     assert f"  {name}: sees, images of tools are moved out of their results (openai_chat)" in "".join(
         sightline("config", "show").out
     )
@@ -257,3 +257,9 @@ def test_the_proxy_shows_no_image_to_a_model_that_a_probe_found_blind(home: Path
         with running(home, provider.url) as proxy:
             ask_chat(proxy.url, "some-model", read_chat(picture))
     assert b"base64" not in provider.exchanges[-1].body
+
+
+@requirement("probe.key")
+def test_a_provider_that_needs_a_key_is_not_asked_without_one() -> None:
+    ended = sightline("probe", "--base-url", "openai", "--model", "gpt-6", env={"OPENAI_API_KEY": ""})
+    assert_refused(ended, "there is no key for openai (set OPENAI_API_KEY, or name another variable by --api-key-env)")

@@ -154,8 +154,13 @@ def test_beyond_this_machine_it_listens_only_with_a_token() -> None:
     listening = bind("0.0.0.0", 0, guarded=True)
     assert not isinstance(listening, Refusal)
     listening.close()
-    with serving(SIGHTLINE_TOKEN="s3cret") as (_, address):
+    with serving(SIGHTLINE_TOKEN="s3cret") as (process, address):
         assert get(address, "/sightline/health")[0] == 400
+        assert process.stdout
+        said = "".join(process.stdout.readline() for _ in range(len(AGENTS) + 6))
+        assert "x-sightline-token: TOKEN" in said
+        assert "ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN'" in said
+        assert "s3cret" not in said
 
 
 @requirement("serve.workers")

@@ -158,6 +158,22 @@ theme = "dark"
 THEIRS = {"SIGHTLINE_UPSTREAMS": '{"theirs": {"baseUrl": "https://theirs/v1"}}'}
 
 
+@requirement("setup.undo")
+def test_whoever_writes_is_told_what_has_to_run_from_now_on_and_how_to_undo_it(tmp_path: Path) -> None:
+    words, env = ("setup", "claude", "--upstream", "deepseek", "--write"), {"HOME": str(tmp_path)}
+    file = tmp_path / ".claude" / "settings.json"
+    new = sightline(*words, env=env).out.splitlines()
+    runs = "Keep `sightline serve` running: without it Claude Code does not reach deepseek."
+    assert new[1:] == [runs, f"To undo it, remove {file}."]
+    same = sightline(*words, env=env).out.splitlines()
+    assert same[2].startswith("Nothing had to be changed. To undo it, take the lines")
+    file.write_text("{}")
+    merged = sightline(*words, "--port", "9", env=env).out.splitlines()
+    assert "`sightline serve --port 9`" in merged[1]
+    assert merged[2] == f"To undo it, put {file}.bak back in the place of {file}."
+    assert (tmp_path / ".claude" / "settings.json.bak").read_text() == "{}"
+
+
 @requirement("setup.write", "setup.keeps")
 @pytest.mark.parametrize("before", ["", CODEX, 'model = "x"\n', "[tui]\n", "\ufeff[tui]\n", 'x = """\n[a]\n"""\n[b]\n'])
 def test_a_table_of_codex_is_written_beside_the_users_own(before: str, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
+from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
 from tests.cli.command import POWERLESS, Ended, assert_refused, sightline
 from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
-from tests.pixels.bitmaps import flag
+from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
 
 SHA = hashlib.sha256(PNG).hexdigest()
@@ -77,27 +78,35 @@ def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, 
 @requirement("view.command.out", "view.command.force")
 def test_the_pixels_are_written_and_no_file_is_written_over_unasked(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
-    (folder / "notes.md").write_text("mine")
+    (folder / "notes.png").write_text("mine")
+    (folder / "folder.png").mkdir()
     assert view(folder, "image.png", "--out", "copy.png").out.splitlines()[-1] == "written to copy.png"
     assert (folder / "copy.png").read_bytes() == PNG
-    for name in ("notes.md", "copy.png"):
+    for name in ("notes.png", "copy.png"):
         assert_refused(view(folder, "image.png", "--out", name), name, "--force")
-    assert (folder / "notes.md").read_text() == "mine"
-    assert view(folder, "image.png", "--out", "notes.md", "--force").code == 0
-    assert (folder / "notes.md").read_bytes() == PNG
+    assert (folder / "notes.png").read_text() == "mine"
+    assert view(folder, "image.png", "--out", "notes.png", "--force").code == 0
+    assert (folder / "notes.png").read_bytes() == PNG
     assert_refused(view(folder, "image.png", "--out", "nowhere/copy.png"), "cannot be written")
-    assert_refused(view(folder, "image.png", "--out", "temporary", "--force"), "cannot be written")
-    assert sorted(path.name for path in folder.iterdir()) == ["copy.png", "image.png", "notes.md", "temporary"]
+    assert_refused(view(folder, "image.png", "--out", "folder.png", "--force"), "cannot be written")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "copy.png",
+        "folder.png",
+        "image.png",
+        "notes.png",
+        "temporary",
+    ]
 
 
 @requirement("view.command.force")
 def test_nothing_but_a_regular_file_is_written_over(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     (folder / "victim").write_text("mine")
-    (folder / "link").symlink_to("victim")
-    (folder / "nowhere").symlink_to("absent")
-    os.mkfifo(folder / "pipe")
-    for name in ("link", "nowhere", "pipe", "temporary"):
+    (folder / "link.png").symlink_to("victim")
+    (folder / "nowhere.png").symlink_to("absent")
+    (folder / "folder.png").mkdir()
+    os.mkfifo(folder / "pipe.png")
+    for name in ("link.png", "nowhere.png", "pipe.png", "folder.png"):
         kind = stat.S_IFMT((folder / name).lstat().st_mode)
         assert_refused(view(folder, "image.png", "--out", name), "is there already")
         assert_refused(view(folder, "image.png", "--out", name, "--force"), "no regular file")
@@ -109,20 +118,49 @@ def test_nothing_but_a_regular_file_is_written_over(folder: Path) -> None:
 @requirement("view.command.force")
 def test_a_file_is_replaced_and_not_written_into(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
-    (folder / "notes.md").write_text("mine")
-    (folder / "other").hardlink_to(folder / "notes.md")
-    assert view(folder, "image.png", "--out", "notes.md", "--force").code == 0
-    assert ((folder / "notes.md").read_bytes(), (folder / "other").read_text()) == (PNG, "mine")
+    (folder / "notes.png").write_text("mine")
+    (folder / "other").hardlink_to(folder / "notes.png")
+    assert view(folder, "image.png", "--out", "notes.png", "--force").code == 0
+    assert ((folder / "notes.png").read_bytes(), (folder / "other").read_text()) == (PNG, "mine")
 
 
-@requirement("view.command.out")
-def test_an_ending_that_claims_another_kind_is_warned_of(folder: Path) -> None:
+@requirement("view.command.out.format")
+@pytest.mark.parametrize("crop", [(), ("--crop", "r=top-left")])
+@pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp", "image/tiff"])
+def test_the_ending_of_a_file_decides_its_format(folder: Path, mime: str, crop: tuple[str, ...]) -> None:
+    (folder / "source").write_bytes(saved(photo(64, 48), mime))
+    size = (32, 24) if crop else (64, 48)
+    for name, kind in {"a.png": "PNG", "b.jpg": "JPEG", "c.JPEG": "JPEG", "d.webp": "WEBP"}.items():
+        ended = view(folder, "source", *crop, "--out", name, "--json")
+        assert (ended.code, ended.err) == (0, "")
+        with Pillow.open(folder / name) as made:
+            assert (made.format, made.size) == (kind, size)
+        if not crop and mime == f"image/{kind.lower()}":
+            assert (folder / name).read_bytes() == (folder / "source").read_bytes()
+
+
+@requirement("view.command.out.format")
+def test_an_ending_that_names_no_format_is_refused_before_anything_is_done(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
-    ended = view(folder, "image.png", "--out", "copy.JPG")
-    assert ended.code == 0
-    assert ended.err == "sightline: warning: copy.JPG is called as image/jpeg is, and holds image/png\n"
-    for name in ("copy.png", "copy"):
-        assert view(folder, "image.png", "--out", name).err == ""
+    before = sorted(folder.iterdir())
+    for name in ("copy", "copy.gif", "copy.tiff", "copy.bmp", "copy.png.md", ".png"):
+        no = view(folder, "image.png", "--out", name)
+        assert_refused(no, name, "give --out a name that ends in .png, .jpg or .webp")
+    assert sorted(folder.iterdir()) == before
+
+
+@requirement("view.command.out.format")
+def test_a_file_has_the_pixels_of_its_source_whatever_a_model_would_take(folder: Path) -> None:
+    (folder / "wide.png").write_bytes(saved(Pillow.new("L", (8100, 20), 200), "image/png"))
+    heavy = saved(photo(64, 48), "image/png") + bytes(9 * 1024 * 1024)
+    (folder / "heavy.png").write_bytes(heavy)
+    assert view(folder, "wide.png", "--out", "copy.png").code == 0
+    assert (folder / "copy.png").read_bytes() == (folder / "wide.png").read_bytes()
+    assert view(folder, "wide.png", "--out", "wide.jpg").code == 0
+    with Pillow.open(folder / "wide.jpg") as made:
+        assert made.size == (8100, 20)
+    assert view(folder, "heavy.png", "--out", "same.png").code == 0
+    assert (folder / "same.png").read_bytes() == heavy
 
 
 @requirement("cli.json.refused")
@@ -144,7 +182,7 @@ def test_a_name_gives_the_terminal_no_orders(folder: Path) -> None:
     named = view(folder, name, "--json")
     assert named.json["source"] == name
     assert named.out.rstrip("\n").isprintable()
-    gone = view(folder, f"gone{name}", "--out", f"{name}x")
+    gone = view(folder, f"gone{name}", "--out", f"x{name}")
     assert gone.code == 1
     assert gone.err.rstrip("\n").isprintable()
     taken = view(folder, name, "--out", name)
@@ -180,14 +218,17 @@ def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_use
 
 @requirement("cli.one_line", "cli.exit", "view.never_raises")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if "\0" not in name])
-def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, home: Path, bad: Any) -> None:
+def test_each_bad_source_is_one_line_that_begins_with_its_name(folder: Path, home: Path, bad: Any) -> None:
     record = open_record(home / "record")
     keep_two_that_begin_alike(record, record.scope_of(""))
     record.close()
     reference = bad.reference(folder)
     if "\0" in reference:
         return  # no command can be given that
-    assert_refused(view(folder, reference), f"sightline: {bad.reason}: ")
+    ended = view(folder, reference)
+    assert_refused(ended)
+    assert ended.err.startswith(f"sightline: {plain(' '.join(reference.split()))[:100].rstrip()}")
+    assert f"{bad.reason}: " not in ended.err
     ended = view(folder, reference, "--json")
     assert ended.code == 1
     assert (ended.json["ok"], ended.json["reason"]) == (False, bad.reason)
@@ -196,17 +237,26 @@ def test_each_bad_source_is_one_line_that_begins_with_its_reason(folder: Path, h
 
 @requirement("view.url")
 def test_the_remedy_for_a_web_address_is_another_command(folder: Path) -> None:
-    assert_refused(view(folder, "https://example.com/a.png"), "not_permitted", "download it and view the file")
+    assert_refused(
+        view(folder, "https://example.com/a.png"), "https://example.com/a.png: ", "download it and view the file"
+    )
     ended = view(folder, "file:///etc/hostname")
-    assert_refused(ended, "not_permitted", "file:", "plain path")
+    assert_refused(ended, "file:", "plain path")
     assert "web" not in ended.err
+
+
+@requirement("cli.person")
+def test_a_person_is_told_what_they_can_do_themselves(folder: Path) -> None:
+    (folder / "a.txt").write_text("words")
+    assert_refused(view(folder, "a.txt"), "sightline: a.txt: this is text", "(open it as text)")
+    assert "read_file" in view(folder, "a.txt", "--json").json["message"], "which is there for a model"
 
 
 @requirement("path.folder")
 def test_a_path_that_ends_as_a_folder_does_means_no_file(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for name in ("image.png/", "image.png/."):
-        assert_refused(view(folder, name), "invalid_input", "folder")
+        assert_refused(view(folder, name), "folder")
 
 
 @requirement("cli.exit")
@@ -219,7 +269,8 @@ def test_wrong_usage_is_exit_two(folder: Path, words: list[str]) -> None:
 def test_a_crop_a_page_or_a_moment_that_makes_no_sense_is_a_refusal(folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     for words in (["--crop", "middle"], ["--page", "2"], ["--at", "1.5"], ["--crop", "p=99,99,1,1"]):
-        assert_refused(view(folder, "image.png", *words), "invalid_input")
+        assert_refused(view(folder, "image.png", *words), "sightline: image.png: ")
+        assert view(folder, "image.png", *words, "--json").json["reason"] == "invalid_input"
 
 
 @requirement("settings.fsReach")
@@ -227,7 +278,7 @@ def test_a_folder_that_the_user_allows_is_read(folder: Path, tmp_path: Path) -> 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "image.png").write_bytes(PNG)
     path = str(tmp_path / "elsewhere" / "image.png")
-    assert_refused(view(folder, path), "not_permitted")
+    assert_refused(view(folder, path), f"sightline: {path}: ")
     assert sightline("config", "set", "fsReach", str(tmp_path / "elsewhere")).code == 0
     assert view(folder, path, "--json").json["image"] == f"sha256:{SHA}"
 
@@ -240,4 +291,4 @@ def test_a_file_that_nobody_may_read_is_refused_in_one_line(folder: Path) -> Non
         (folder / "image.png").chmod(mode)
         ended = view(folder, "image.png", command=POWERLESS)
         assert ended.code == code, ended
-    assert_refused(ended, "not_permitted", "may not be read")
+    assert_refused(ended, "sightline: image.png: ", "may not be read")

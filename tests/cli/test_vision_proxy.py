@@ -47,6 +47,8 @@ def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object)
         ["max-batch", "11"],
         ["cache-size", "501"],
         ["mode", "sometimes"],
+        ["model", "nope/x"],
+        ["model", "deepseek/deepseek-v4-pro"],
         ["dance"],
         ["describe"],
         ["grounding-models", "add", "my/model", "--format", "none_such"],

@@ -729,3 +729,9 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
         assert second == saved.fence.replace('\n    filename="large.png"', "")
         assert '"box": [0, 0, 1920, 1080]' in second
         assert len(provider.exchanges) == 2
+
+
+def test_whoever_a_library_asks_has_no_key_in_the_settings() -> None:
+    no = Refusal("unavailable", "it did not answer", status=401)
+    told = advised(no, Upstream("bedrock", {"openai_chat": "litellm://bedrock"}), load({}))
+    assert told.remedy == "its key was refused; check the credentials that bedrock's own tools use"

@@ -15,7 +15,9 @@ import pytest
 import sightline
 from sightline.look.doors import Door
 from sightline.look.doors import door as users_door
+from sightline.look.offered import TOOLS
 from sightline.look.results import Edited, Refused, Text, View
+from sightline.model.toolset import TOOL_NAMES
 from tests.look.bad import HTML, PNG, SVG
 from tests.requirements import requirement
 
@@ -24,6 +26,11 @@ NAMES = ["view_image", "read_file", "edit_file", "list_images"]
 
 def named(door: Door) -> dict[str, dict[str, Any]]:
     return {str(tool["name"]): tool for tool in sightline.tools(through=door)}
+
+
+@requirement("settings.doubt")
+def test_the_names_that_a_setting_may_hold_are_those_of_the_tools() -> None:
+    assert {tool.name for tool in TOOLS} == set(TOOL_NAMES)
 
 
 @requirement("tools.schemas", "tools.capabilities", "tools.of_toolset", "tools.untrusted", "view.capability")

@@ -481,8 +481,17 @@ def test_a_wide_image_is_refitted_and_one_that_is_too_wide_is_refused(door: Door
     (folder / "wider.png").write_bytes(saved(Pillow.new("L", (16_385, 20), 200), "image/png"))
     view = seen(door, "wide.png")
     assert view.size == Size(16_384, 20)
-    assert view.pixels.size.edge <= 8000
+    assert view.pixels.size.edge <= 2000, "as much as any model takes, with however many others"
     assert reason(door, "wider.png") == "too_large"
+
+
+@requirement("view.edges")
+def test_what_is_within_the_limits_of_all_stays_as_large_as_it_is(door: Door, folder: Path) -> None:
+    (folder / "wide.png").write_bytes(saved(Pillow.new("L", (9000, 20), 200), "image/png"))
+    (folder / "taken.png").write_bytes(saved(Pillow.new("L", (8000, 20), 200), "image/png"))
+    assert seen(door, "taken.png").pixels.size == Size(8000, 20)
+    assert seen(door, "wide.png", crop="p=0,0,7000,20").pixels.size == Size(7000, 20)
+    assert seen(door, "wide.png", crop="p=0,0,8001,20").pixels.size.edge <= 2000
 
 
 @requirement("view.fold")

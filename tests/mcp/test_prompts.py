@@ -59,8 +59,8 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
             assert f"{folder}/shot.png" in await said("list")
             assert "sightline vision-proxy mode always" in await said("mode", value="always")
             assert "sightline vision-proxy consent yes openai" in await said("consent", answer="yes", provider="openai")
-            assert "no provider has been named yet" in await said("consent", answer="list")
-            assert "no provider has been named yet" in await said("consent")
+            assert "nothing has been agreed to" in await said("consent", answer="list")
+            assert "nothing has been agreed to" in await said("consent")
             assert "qwen" in await said("grounding-models", action="list")
             for verb, filled in CHANGING:
                 command = f"in a shell: sightline vision-proxy {verb} {' '.join(filled.values())}"

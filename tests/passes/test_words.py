@@ -12,7 +12,7 @@ from sightline.model.facts import Description
 from sightline.model.fence import attribute, neutral
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
-from sightline.passes.words import absence, description
+from sightline.passes.words import absence, description, fallen
 from tests.requirements import requirement
 
 SHA = "a" * 64
@@ -125,3 +125,9 @@ def test_a_sentence_says_what_why_and_what_to_do() -> None:
     assert absence(Refusal("corrupt", "it is broken")) == (
         "[The image is not available: it is broken. Do not guess what it shows.]"
     )
+
+
+def test_why_another_looked_is_one_sentence_that_spells_names_as_they_are() -> None:
+    no = Refusal("no_consent", "openai/gpt-5.4 may look only when the user agrees", "the user runs: sightline consent")
+    said = "since openai/gpt-5.4 may look only when the user agrees; the user runs: sightline consent"
+    assert fallen(no, "local") == f"(Here local answers, {said}.)"

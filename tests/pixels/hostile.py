@@ -16,6 +16,7 @@ TASKS = {
     for name in (
         "echo",
         "wait_for_ever",
+        "rest",
         "spin",
         "take_all_memory",
         "die",
@@ -43,6 +44,11 @@ def wait_for_ever(data: bytes, arguments: dict[str, Any]) -> Answer:
         Path(arguments["begun"]).write_text(str(os.getpid()), "ascii")
     threading.Event().wait()
     raise AssertionError
+
+
+def rest(data: bytes, arguments: dict[str, Any]) -> Answer:
+    threading.Event().wait(arguments["for"])
+    return {}, b""
 
 
 def spin(data: bytes, arguments: dict[str, Any]) -> Answer:
@@ -107,4 +113,6 @@ def murmurs(data: bytes, arguments: dict[str, Any]) -> Answer:
 
 
 def limits(data: bytes, arguments: dict[str, Any]) -> Answer:
-    return {"core": resource.getrlimit(resource.RLIMIT_CORE), "alarm": signal.getitimer(signal.ITIMER_REAL)[0]}, b""
+    timers = {"alarm": signal.ITIMER_REAL, "counted": signal.ITIMER_PROF}
+    left = {name: signal.getitimer(timer)[0] for name, timer in timers.items()}
+    return {"core": resource.getrlimit(resource.RLIMIT_CORE), **left}, b""

@@ -76,3 +76,14 @@ def test_hundreds_of_boxes_on_a_large_image_are_drawn_within_a_worker_s_time() -
         workers.end()
     assert not isinstance(made, Refusal), made
     assert len(boxes) > 200
+
+
+@requirement("cli.overlay.format")
+@pytest.mark.parametrize("mime", ["image/png", "image/jpeg", "image/webp"])
+def test_a_drawing_is_a_file_of_the_type_that_is_asked_for(mime: str) -> None:
+    made = overlay_task(encode(Image.new("RGB", (90, 60), PAPER)), {"boxes": [[9, 9, 50, 40, ""]], "mime": mime})
+    assert not isinstance(made, Refusal)
+    with Image.open(io.BytesIO(made[1])) as drawn:
+        assert (drawn.format, drawn.size) == (mime[6:].upper(), (90, 60))
+        red, green, blue = drawn.convert("RGB").crop((10, 10, 11, 11)).tobytes()
+        assert max(abs(red - COLOURS[0][0]), abs(green - COLOURS[0][1]), abs(blue - COLOURS[0][2])) < 25

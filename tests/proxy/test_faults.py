@@ -108,7 +108,7 @@ def test_a_refused_connection_is_a_passing_fault_with_a_time_to_retry(tmp_path: 
     error = json.loads(answer.body)["error"]
     assert answer.status == 503
     assert dict(answer.headers)["retry-after"] == "2"
-    assert "did not answer: nothing listens there." in error["message"]
+    assert "did not answer: nothing listens there (" in error["message"]
     assert error["type"] == {"messages": "api_error", "chat": "server_error"}[wire]
 
 

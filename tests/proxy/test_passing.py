@@ -228,6 +228,22 @@ def test_the_proxy_says_that_it_is_well(tmp_path: Path) -> None:
         assert exchange(proxy.url, "/sightline/health", method="GET").body == b'{"ok":true}'
 
 
+@requirement("route.own")
+def test_what_is_ours_never_reaches_an_upstream_and_a_browser_is_told_where_it_is(tmp_path: Path) -> None:
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        top = exchange(proxy.url, "/", method="GET")
+        assert (top.status, dict(top.headers)["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert top.body == b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
+        for path in ("/sightline", "/sightline/", "/sightline/nope", "/sightline/health/more"):
+            for method in ("GET", "POST"):
+                got = exchange(proxy.url, path, b"{}" if method == "POST" else b"", method)
+                assert (got.status, b"no such page (known: /sightline/health" in got.body) == (404, True)
+        assert provider.exchanges == []
+        exchange(proxy.url, "/", b"{}")
+        exchange(proxy.url, "/sightlines", method="GET")
+        assert [each.path for each in provider.exchanges] == ["/", "/sightlines"], "and all else does"
+
+
 @requirement("upstream.key")
 def test_an_upstream_with_a_key_of_its_own_replaces_the_client_s(tmp_path: Path) -> None:
     with deepseek(key="sk-own") as provider:

@@ -13,7 +13,7 @@ from sightline.look.whole import named_seer, registry
 from sightline.model.asking import Answer, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Http, Seer
+from sightline.model.ports import Http, Reply, Seer
 from sightline.model.refusal import Refusal
 from sightline.seers.asking import AGAIN, WireSeer
 from sightline.seers.chat import ChatSeer
@@ -215,7 +215,7 @@ async def test_a_model_that_runs_here_is_asked_about_that_once_and_one_that_does
     tmp_path: Path,
 ) -> None:
     words = reply(body={"message": {"content": "a dog"}})
-    answers = {"show": reply(body={"capabilities": ["vision"]}), "chat": words}
+    answers: dict[str, Reply | Refusal] = {"show": reply(body={"capabilities": ["vision"]}), "chat": words}
     http = ScriptedHttp(by_url=lambda asked: answers[asked.url.rpartition("/")[2]])
     providers = known(tmp_path, http=http)
     for _ in range(2):
@@ -226,10 +226,14 @@ async def test_a_model_that_runs_here_is_asked_about_that_once_and_one_that_does
     answers["show"] = reply(404, {"error": "model not found"})
     other = asked(providers, "ollama", "other")
     assert isinstance(other, OllamaSeer)
+    assert await other.ask(LOOK) == Refusal("unavailable", "ollama/other does not say where it runs", AGAIN)
+    answers["show"] = Refusal("unavailable", "nothing listens there")
     assert await other.ask(LOOK) == Refusal(
-        "unavailable", "ollama/other could not be reached, or does not say where it runs", AGAIN
+        "unavailable",
+        "ollama/other could not be asked: nothing answers at http://localhost:11434",
+        "start it: ollama serve",
     )
     agreed = asked(known(tmp_path, "ollama-cloud", http=http), "ollama", "other")
     assert isinstance(agreed, OllamaSeer)
     assert isinstance(await agreed.ask(LOOK), Answer), "wherever it runs, the user has agreed"
-    assert [asked.url.rpartition("/")[2] for asked in http.asked][3:] == ["show", "chat"]
+    assert [asked.url.rpartition("/")[2] for asked in http.asked][4:] == ["show", "chat"]

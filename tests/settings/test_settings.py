@@ -166,8 +166,59 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
     refusal = load(env(home)).save(name, text)
     assert refusal is not None
     assert refusal.code == "invalid_input"
-    assert refusal.remedy.startswith("allowed: ")
+    assert refusal.remedy.startswith(("allowed: ", "write it like "))
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {name: value}
+
+
+@requirement("settings.doubt")
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [("toolset", ["vision", "view_imgae"], "view_imgae"), ("models", {"zai/glm-5*": {"visoin": False}}, "visoin")],
+)
+def test_what_can_only_be_a_mistake_is_refused_by_a_command_and_told_of_in_a_file(
+    home: Path, name: str, value: object, wrong: str
+) -> None:
+    refusal = load(env(home)).save(name, json.dumps(value))
+    assert refusal is not None
+    assert (refusal.code, f"'{wrong}'" in refusal.what, "vision, " in refusal.what) == ("invalid_input", True, True)
+    assert not (home / FILE_NAME).exists()
+    write(home, {name: value})
+    settings = load(env(home))
+    assert settings.values[name] == value, "a tool is not offered because another was misspelt"
+    (advice,) = settings.advice
+    assert advice.startswith(f"{name} (file): ")
+    assert f"'{wrong}'" in advice
+
+
+@requirement("settings.unset")
+@pytest.mark.parametrize(
+    ("held", "name", "left"),
+    [
+        ({"mode": "off", "x": 1}, "mode", {"x": 1}),
+        ({"x": 1}, "mode", {"x": 1}),
+        ({"auxiliary": {"vision": {"model": "m"}}}, "auxiliary.vision.model", {}),
+        ({"auxiliary": {"vision": {"model": "m"}, "x": 1}}, "auxiliary.vision.model", {"auxiliary": {"x": 1}}),
+        ({"auxiliary.vision": {"model": "m"}, "auxiliary.vision.model": "n"}, "auxiliary.vision.model", {}),
+        ({"retention": {"pasted": "retire"}}, "retention", {"retention": {"pasted": "retire"}}),
+        ({"retention": {"pasted": "retire"}}, "retention.pasted", {}),
+        ({"retention": "off", "retention.pasted": "retire"}, "retention", {"retention.pasted": "retire"}),
+    ],
+)
+def test_a_setting_is_taken_out_of_the_file_and_nothing_else_is(
+    home: Path, held: dict[str, object], name: str, left: object
+) -> None:
+    write(home, held)
+    assert load(env(home)).unset(name) is None
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == left
+    assert load(env(home)).sources[name] == "default"
+
+
+@requirement("settings.unset")
+def test_what_is_not_there_is_not_written_and_what_the_environment_fixes_stays(home: Path) -> None:
+    assert load(env(home)).unset("mode") is None
+    assert not (home / FILE_NAME).exists()
+    for settings, name in ((load(env(home, SIGHTLINE_MODE="off")), "mode"), (load(env(home)), "mood")):
+        assert settings.unset(name) is not None
 
 
 @requirement("settings.broken_file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sightline.commands.values import Change, Command, Consent, GroundingModels, UseModel
@@ -19,6 +19,7 @@ from sightline.passes.words import SENT
 from sightline.seers.others import PROVIDERS
 from sightline.settings import Settings
 
+NOTHING_AGREED = "nothing has been agreed to: images stay on this machine"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
 
 Confirm = Callable[[str], bool]
@@ -36,7 +37,7 @@ def changed(
 ) -> Done | Refusal:
     doings: Mapping[type[Command], Callable[[Any], Done | Refusal]] = {
         Consent: lambda asked: _consented(asked, settings, record),
-        UseModel: lambda use: set_all(settings, _named(use.model)),
+        UseModel: lambda use: _used(settings, _named(use.model)),
         Change: lambda change: set_all(settings, [(change.key, _text(change))]),
         GroundingModels: lambda asked: _grounding(asked, settings, confirm),
     }
@@ -53,6 +54,15 @@ def set_all(settings: Settings, pairs: list[tuple[str, str]]) -> Done | Refusal:
     return Done(tuple(f"{name} is {text}" for name, text in pairs))
 
 
+def _used(settings: Settings, pairs: list[tuple[str, str]]) -> Done | Refusal:
+    """Nobody who could not be asked: whoever names a provider that is not known would hear of it in every answer."""
+    named = {**settings.values, **dict(pairs)}
+    asked = replace(settings, values=named, sources={**settings.sources, **dict.fromkeys(dict(pairs), "file")})
+    found = directory(settings)
+    seer = found if isinstance(found, Refusal) else named_seer(asked, found)
+    return seer if isinstance(seer, Refusal) else set_all(settings, pairs)
+
+
 def _named(model: str) -> list[tuple[str, str]]:
     """A model as the settings name it; without a provider, it is the provider's only one."""
     provider, _, name = model.partition("/")
@@ -66,9 +76,7 @@ def _text(change: Change) -> str:
 def _consented(command: Consent, settings: Settings, record: Record) -> Done | Refusal:
     if command.answer == "list":
         said = record.consents().items()
-        return Done(
-            tuple(sentence(provider, given=given) for provider, given in said) or ("no provider has been named yet",)
-        )
+        return Done(tuple(sentence(provider, given=given) for provider, given in said) or (NOTHING_AGREED,))
     provider = provider_named(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
@@ -14,11 +15,14 @@ DEFAULT_PORT = 8790
 
 
 def port(text: str) -> int:
-    """For argparse, which names this function when the number makes no sense."""
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise ValueError(text)
-    return number
+    return whole(text, 0, 65535)
+
+
+def whole(text: str, low: int, high: int) -> int:
+    """For argparse, which prints what is wrong with a number."""
+    if not re.fullmatch(r"\d{1,9}", text) or not low <= int(text) <= high:
+        raise ArgumentTypeError(f"{text!r:.40} is not a whole number from {low} to {high}")
+    return int(text)
 
 
 def add_address(parser: ArgumentParser) -> None:
@@ -37,7 +41,7 @@ def add_address(parser: ArgumentParser) -> None:
 def no_folder(root: Path | None) -> Refusal | None:
     if root is None or root.is_dir():
         return None
-    return Refusal("not_found", f"there is no folder {root}", "--root names one")
+    return Refusal("not_found", f"there is no folder {root}", "create it, or give another --root")
 
 
 def url_of(host: str, port: int) -> str:

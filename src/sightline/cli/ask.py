@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.terminal import agreed, figures, progress, tell
-from sightline.cli.verb import add_json, say, show, warn
+from sightline.cli.verb import add_json, no, say, show, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -22,6 +22,7 @@ EXAMPLE = """  sightline ask error.png "Which file and line does the error name?
   sightline ask invoice.pdf "Total and vendor?" --schema invoice.schema.json --model anthropic/claude-opus-4-7
   sightline ask https://example.com/diagram.png "Describe the architecture." --fit never"""
 
+_OF_A_FILE = frozenset({"FILE_NOT_FOUND", "FILE_TOO_LARGE", "UNSUPPORTED_FILE_TYPE", "URL_BLOCKED"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -83,8 +84,7 @@ def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
     if not read:
         show(outcome.as_dict())
     if isinstance(outcome, Unanswered):
-        say(outcome.error)
-        return 1
+        return no(args.file if outcome.prefix in _OF_A_FILE else "", outcome.message)
     if read:
         _printed(outcome, args.file)
     elif outcome.schema_errors:
@@ -93,7 +93,7 @@ def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
 
 
 def _printed(found: Envelope, file: str) -> None:
-    tell(f"{file} by {found.provider}/{found.model}")
+    tell(f"{file} by {'/'.join(dict.fromkeys((found.provider, found.model)))}")
     for line in found.text.splitlines():
         print(plain(line))
     for error in found.schema_errors:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sightline.cli.memory import kept, learnt, opened
 from sightline.cli.verb import add_json, answer, refused, warn
@@ -13,25 +15,35 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
 
+if TYPE_CHECKING:
+    from sightline.model.ports import Record
+    from sightline.model.profile import Profile, WireName
+
 EXAMPLE = """  sightline config show
   sightline config set mode always
+  sightline config unset mode
   sightline config model deepseek/deepseek-v4-pro
   sightline config forget deepseek/deepseek-v4-pro"""
 
+_KEY = "the name of a setting; `sightline config show` lists them"
+_DEFAULT = ("", "default")  # what people write who want a setting to be as if they had never set it
+
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="show|get|set|model|forget", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget", required=True)
     show = actions.add_parser("show", help="every setting and what was learnt about models")
     get = actions.add_parser("get", help="one setting")
-    get.add_argument("key", metavar="KEY")
+    get.add_argument("key", metavar="KEY", help=_KEY)
     put = actions.add_parser("set", help="change one setting in the file")
-    put.add_argument("key", metavar="KEY")
+    put.add_argument("key", metavar="KEY", help=_KEY)
     put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
+    drop = actions.add_parser("unset", help="take one setting out of the file: its default counts again")
+    drop.add_argument("key", metavar="KEY", help=_KEY)
     model = actions.add_parser("model", help="what is known of a model, and the rule that decided it")
     model.add_argument("model", metavar="UPSTREAM/MODEL")
     forget = actions.add_parser("forget", help="forget what was learnt about a model")
     forget.add_argument("model", metavar="UPSTREAM/MODEL")
-    for action in (show, get, put, model, forget):
+    for action in (show, get, put, drop, model, forget):
         add_json(action)
 
 
@@ -45,6 +57,8 @@ def run(args: Namespace) -> int:
             return _get(settings, args.key, as_json=args.json)
         case "set":
             return _set(settings, args.key, args.value, as_json=args.json)
+        case "unset":
+            return _unset(settings, args.key, as_json=args.json)
         case "model":
             return _model(settings, args.model, as_json=args.json)
         case _:
@@ -90,10 +104,22 @@ def _set(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     if value is text and settings.is_secret(name, text):
         warn([f"the key may stand in your shell's history now; `sightline config set {name} -` reads standard input"])
     if refusal := settings.save(name, value):
+        back = refusal.code == "invalid_input" and value in _DEFAULT
+        return refused(replace(refusal, remedy=f"sightline config unset {name}") if back else refusal, as_json=as_json)
+    return _now(settings, name, f"in {settings.file}", as_json=as_json)
+
+
+def _unset(settings: Settings, name: str, *, as_json: bool) -> int:
+    if refusal := settings.unset(name):
         return refused(refusal, as_json=as_json)
+    return _now(settings, name, "by default", as_json=as_json)
+
+
+def _now(settings: Settings, name: str, where: str, *, as_json: bool) -> int:
+    """What a setting is, now that it has been changed."""
     shown = load(settings.environment).shown(name)
     found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return answer(found, [f"{name} is {_text(shown)} in {settings.file}"], as_json=as_json)
+    return answer(found, [f"{name} is {_text(shown) or 'empty'} {where}"], as_json=as_json)
 
 
 def _model(settings: Settings, name: str, *, as_json: bool) -> int:
@@ -117,8 +143,17 @@ def _model(settings: Settings, name: str, *, as_json: bool) -> int:
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
-    lines = (f"{wire:<12} {_SIGHT[each.vision]}: {each.why}" for wire, each in seen.items())
-    return answer({"model": name, "wires": said}, lines, as_json=as_json)
+    spoken = {wire: each for wire, each in seen.items() if wire in upstream.bases}
+    return answer({"model": name, "wires": said}, _ways(name, spoken or seen), as_json=as_json)
+
+
+def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
+    """What is the same on several wires is said once."""
+    same: dict[tuple[bool | None, str], list[str]] = {}
+    for wire, each in seen.items():
+        same.setdefault((each.vision, each.why), []).append(wire)
+    for (vision, why), wires in same.items():
+        yield f"{name} {_SIGHT[vision]} on {', '.join(wires)}: {why}"
 
 
 _SIGHT = {True: "sees", False: "is blind", None: "is taken as seeing until it refuses an image"}
@@ -131,13 +166,25 @@ def _split(name: str) -> tuple[str, str] | Refusal:
     return upstream, model
 
 
+def _names(settings: Settings, upstream: str) -> tuple[str, ...]:
+    """What an upstream of the user's is called by them, and by its address, under which lessons may stand."""
+    from sightline.look.upstreams import receiver
+
+    own = settings.upstreams.get(upstream)
+    return (upstream, receiver(own)) if own is not None and own.bases else (upstream,)
+
+
+def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool:
+    return bool(sum(record.forget_lesson(each, model) for each in upstreams))
+
+
 def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
     split = _split(name)
     if isinstance(split, Refusal):
         return refused(split, as_json=as_json)
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else record.forget_lesson(upstream, model)
+        known = record if isinstance(record, Refusal) else _forgotten(record, _names(settings, upstream), model)
     if isinstance(known, Refusal):
         return refused(known, as_json=as_json)
     if not known:

@@ -56,9 +56,9 @@ def run(args: Namespace) -> int:
 
 
 def _list(settings: Settings, *, as_json: bool) -> int:
-    from sightline.chat.changes import sentence
+    from sightline.chat.changes import NOTHING_AGREED, sentence
 
     with opened(settings) as record:
         consents = dict(record.consents())
     lines = [sentence(provider, given=given) for provider, given in consents.items()]
-    return answer({"consents": {**consents}}, lines or ["no provider has been named yet"], as_json=as_json)
+    return answer({"consents": {**consents}}, lines or [NOTHING_AGREED], as_json=as_json)

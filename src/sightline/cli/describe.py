@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sightline.cli.out import ENDINGS, format_of, unwritable, write
 from sightline.cli.terminal import agreed, figures, progress, tell
-from sightline.cli.verb import add_json, in_shell, refused, say, show, warn
+from sightline.cli.verb import FORMS, OF_A_FILE, add_json, in_shell, no, refused, show, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import load
@@ -30,19 +32,23 @@ _NOWHERE, _MISFIT = "of which it is not said in which image", "beyond the edges 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "refs", metavar="REF", nargs="+", help="a path, or sha256: and its digits, perhaps #crop:X,Y,W,H"
+        "refs", metavar="REF", nargs="+", help="a path, or sha256:DIGITS[#crop:X,Y,W,H] of an image seen before"
     )
     parser.add_argument("--question", metavar="TEXT", help="what you want to know; default: all that is to be seen")
     parser.add_argument(
         "--crop",
-        metavar="I:FORM",
+        metavar="[I:]FORM",
         action="append",
         default=[],
-        help="a part of image I, from 0: r=NAME, n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels",
+        help=f"look at a part of image I, counted from 0, only: {FORMS}",
     )
     add_model(parser)
     parser.add_argument("--save", action="store_true", help="from now on this is the description of the image")
-    parser.add_argument("--overlay", metavar="FILE", type=Path, help="draw what the answer points at on the image")
+    parser.add_argument(
+        "--overlay", metavar="FILE", type=Path,
+        help=f"draw what the answer points at on the image, and write it there: {ENDINGS}",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="overwrite an existing --overlay file")
     add_json(parser)
 
 
@@ -58,32 +64,41 @@ def run(args: Namespace) -> int:
     flags = [*question, *model, *(f"--crop={crop}" for crop in args.crop), *(["--save"] if args.save else [])]
     command = parse_words(["describe", *flags, "--", *args.refs])
     if isinstance(command, Refusal):
-        return refused(in_shell(command, "sightline"), as_json=args.json)
-    return described(command, as_json=args.json, overlay=args.overlay)  # type: ignore[arg-type] # its verb says so
+        return refused(in_shell(command, "describe"), as_json=args.json)
+    return described(command, as_json=args.json, overlay=args.overlay, force=args.force)  # type: ignore[arg-type] # its verb says so
 
 
-def described(command: Describe, *, as_json: bool, overlay: Path | None = None) -> int:
+def described(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> int:
     """What a command asks for, printed; and drawn, where that is wanted."""
     from sightline.look import Failed, door
 
     settings = load()
     warn(settings.warnings)
-    if overlay and (no := _undrawable(command, overlay)):
-        return refused(no, as_json=as_json)
+    if overlay and (refusal := _undrawable(command, overlay, force=force)):
+        return refused(refusal, as_json=as_json)
     at = door(settings)
     agreed(settings, at.record, command.model)
     found = _looked(at, command)
     if isinstance(found, Failed):
         if as_json:
             show(found.as_dict())
-        say(found.message)
-        return 1
+        return no(*_about(found, command.images))
     _printed(found, as_json=as_json)  # it is paid for, whatever becomes of the drawing
-    if overlay and (no := _drawn(at, found, command.images[0], overlay)):
-        return refused(no)
+    if overlay and (refusal := _drawn(at, found, command.images[0], overlay, force=force)):
+        return refused(refusal)
     if overlay and not as_json:
         tell(f"drawn to {overlay}")
     return 0
+
+
+def _about(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
+    """The image that it failed over, as the user calls it, and the rest of what is said of it."""
+    if failed.reason not in OF_A_FILE:
+        return "", failed.message
+    numbered = re.match(r"image (\d+): ", failed.message)
+    number = int(numbered[1]) if numbered else 0
+    rest = failed.message[numbered.end() :] if numbered else failed.message
+    return (images[number], rest) if numbered or len(images) == 1 else ("", failed.message)
 
 
 def _looked(at: Door, command: Describe) -> Analysis | Failed:
@@ -125,22 +140,15 @@ def _doubtful(box: Placed) -> bool:
     return box.flag == "doubtful"
 
 
-def _undrawable(command: Describe, file: Path) -> Refusal | None:
+def _undrawable(command: Describe, file: Path, *, force: bool) -> Refusal | None:
     if len(command.images) > 1:
         return Refusal("invalid_input", "--overlay draws on one image", "describe one at a time")
-    if os.path.lexists(file):
-        return Refusal("not_permitted", f"{file} is there already", "give another --overlay")
-    folder = file.parent
-    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
-        return None
-    why = "nothing can be written there" if folder.is_dir() else "there is no such folder"
-    return Refusal("not_permitted", f"{file} cannot be written: {why}", "give another --overlay")
+    wanted = format_of(file, "--overlay")
+    return wanted if isinstance(wanted, Refusal) else unwritable(file, "--overlay", force=force)
 
 
-def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | None:
+def _drawn(at: Door, found: Analysis, reference: str, file: Path, *, force: bool) -> Refusal | None:
     """The image that was looked at, by its sha256: it is in the record by now, whatever has become of its file."""
-    from sightline.disk import write_whole
-
     image = at.record.image(at.reach, found.images[0].sha256)
     if image is None:
         return Refusal(
@@ -153,15 +161,8 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | N
         for each in found.boxes
         if each.at
     ]
-    made = at.workers.ask("overlay", image.data, {"boxes": boxes})
-    if isinstance(made, Refusal):
-        return made
-    try:
-        write_whole(file, made.data, mode=0o666, fresh=True)
-    except (OSError, ValueError) as trouble:
-        why = getattr(trouble, "strerror", None) or "that is no path of a file"
-        return Refusal("not_permitted", f"{file} cannot be written: {why}", "give another --overlay")
-    return None
+    made = at.workers.ask("overlay", image.data, {"boxes": boxes, "mime": format_of(file, "--overlay")})
+    return made if isinstance(made, Refusal) else write(file, made.data, "--overlay", force=force)
 
 
 def _corners(at: tuple[int, ...]) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
+_NO_LOCAL = "not installed (pip install 'sightline[local]')"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -131,6 +132,7 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
     from sightline.seers.local.seer import LOCAL
+    from sightline.seers.local.weights import installed
     from sightline.seers.loopback import SERVERS
 
     seeing = {each.server for each in await whole.seers.on_this_machine()}
@@ -144,7 +146,8 @@ async def _providers(whole: compose.Parts) -> Report:
             why = [f"nobody answers at {base}"]
         found[name] = {"wire": each.wire, "key": here or bool(each.api_key), "why": why}
     local = whole.registry.local
-    return {**found, LOCAL: {"wire": None, "key": True, "why": [str(local)] if isinstance(local, Refusal) else []}}
+    why = [str(local) if installed() else _NO_LOCAL] if isinstance(local, Refusal) else []
+    return {**found, LOCAL: {"wire": None, "key": True, "why": why}}
 
 
 def _agents(settings: Settings, here: str) -> Report:
@@ -203,7 +206,7 @@ def _provider_lines(providers: Report) -> Iterator[str]:
         if each["why"] and each["key"]:
             yield f"  not {name}: {'; '.join(each['why'])}"
     if keyless:
-        yield f"  not, for want of a key: {', '.join(keyless)}"
+        yield f"  no key set for: {', '.join(keyless)}"
 
 
 def _upstream_lines(upstreams: Report) -> Iterator[str]:

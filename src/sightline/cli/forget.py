@@ -62,6 +62,9 @@ def _chosen(record: Record, text: str) -> str | Refusal:
     from sightline.sources.reference import Stored
 
     asked = reference.parse(text if ":" in text else f"sha256:{text}")
+    if isinstance(asked, Refusal) and ":" not in text and not set(text.lower()) <= set("0123456789abcdef"):
+        how = f"name it by its sha256, which `sightline view {text:.100}` tells"
+        return Refusal("invalid_input", f"{text!r:.100} is no sha256 of an image", how)
     if isinstance(asked, Refusal):
         return asked
     if not isinstance(asked, Stored) or asked.crop:

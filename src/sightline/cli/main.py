@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from sightline import __version__
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from sightline.cli.verb import Verb
 
 VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
+    "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
+    "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
+    "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
+    "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
     "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.describe")),
     "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.redescribe")),
@@ -24,12 +30,8 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "ask": ("ask about an image or a PDF", lambda: import_module("sightline.cli.ask")),
     "video": ("ask about a video", lambda: import_module("sightline.cli.video")),
     "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.prepare")),
-    "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
-    "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
     "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.mcp")),
     "acp": ("stand between an ACP editor and its agent", lambda: import_module("sightline.cli.acp")),
-    "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
-    "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),
     "models": ("show or fetch what reads images on this machine", lambda: import_module("sightline.cli.models")),
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
@@ -38,13 +40,18 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
 }
 
-_INTERRUPTED = 130
+_INTERRUPTED, _USAGE = 130, 2
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code: 0 done, 1 refused, 2 wrong usage."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr is: no letter of a name is a fault of ours
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+        print(end="", flush=True)  # here it can still be said that it cannot be written
+        return code
     except SystemExit as ended:  # argparse has said what there is to say
         return ended.code if isinstance(ended.code, int) else 1
     except KeyboardInterrupt:
@@ -52,19 +59,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has left; what is still buffered has no reader either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as fault:
-        import logging
+    except OSError as trouble:
+        return _unwritten(trouble) if trouble.errno in _FULL else _fault(trouble)
+    except Exception as fault:  # noqa: BLE001, the outermost edge
+        return _fault(fault)
 
-        from sightline.cli.verb import say
 
-        logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=True)
-        say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
-        return 1
+def _fault(fault: Exception) -> int:
+    import logging
+
+    from sightline.cli.verb import say
+
+    logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=fault)
+    say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
+    return 1
+
+
+def _unwritten(trouble: OSError) -> int:
+    """The disk behind our output, or another, takes no more; nothing is left to be written at the end."""
+    from sightline.cli.verb import say
+
+    say(f"it cannot be written: {trouble.strerror} (see to the disk, or write elsewhere)")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 def _run(argv: list[str]) -> int:
     from typing import cast
 
+    if not argv:
+        _top().print_help(sys.stderr)
+        return _USAGE
+    if argv[0] not in VERBS and not argv[0].startswith("-"):
+        return _no_verb(argv[0])
     name = _top().parse_known_args(argv[:1])[0].verb
     summary, load = VERBS[name]
     verb = cast("Verb", load())
@@ -76,7 +103,36 @@ def _run(argv: list[str]) -> int:
         allow_abbrev=False,
     )
     verb.arguments(parser)
-    return verb.run(parser.parse_args(argv[1:]))
+    if {"-h", "--help"} & set(argv):
+        parser.description = _wrapped(parser.description or "")
+    args = parser.parse_args(argv[1:])
+    _name_logs()
+    return verb.run(args)
+
+
+def _no_verb(word: str) -> int:
+    import difflib
+
+    from sightline.cli.verb import say
+
+    close = difflib.get_close_matches(word, VERBS, 1)
+    say(f"there is no verb {word!r:.60} ({f'did you mean {close[0]}?' if close else 'sightline --help lists them'})")
+    return _USAGE
+
+
+def _wrapped(text: str) -> str:
+    """In lines that fit a terminal; the examples below it stay as they are."""
+    from textwrap import fill
+
+    return fill(text, 100)
+
+
+def _name_logs() -> None:
+    """What a library logs where nobody has set logging up is said as everything else is."""
+    import logging
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(logging.Formatter("sightline: %(message)s"))
 
 
 def _top() -> ArgumentParser:

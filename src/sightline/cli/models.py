@@ -20,8 +20,8 @@ _SECONDS = 600.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("what", choices=("list", "get"), help="show the models, or fetch one")
-    parser.add_argument("name", nargs="?", choices=("tiny", "small"), help="which one to fetch")
+    parser.add_argument("what", metavar="list|get", choices=("list", "get"), help="show the models, or fetch one")
+    parser.add_argument("name", metavar="NAME", nargs="?", choices=("tiny", "small"), help="to fetch: tiny or small")
     add_json(parser)
 
 
@@ -31,6 +31,10 @@ def run(args: Namespace) -> int:
     settings = load()
     warn(settings.warnings)
     data = settings.data
+    if args.what == "list" and args.name:
+        return refused(
+            Refusal("invalid_input", "list takes no name", f"sightline models get {args.name}"), as_json=args.json
+        )
     if args.what == "list":
         return _list(data, as_json=args.json)
     if args.name is None:

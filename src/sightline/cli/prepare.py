@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from sightline.cli.verb import add_json, refused, say, show, warn
@@ -17,6 +19,14 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline prepare --wire openai_chat --explain < body.json > sent.json
   sightline prepare --wire anthropic --upstream deepseek --model deepseek-v4-pro --json < body.json
   sightline prepare --wire mcp --model claude-opus-5 < result.json"""
+
+# How an image begins on each wire that has a way of its own.
+_SIGNS: Mapping[str, bytes] = {
+    "openai_chat": rb'"type"\s*:\s*"image_url"',
+    "openai_responses": rb'"type"\s*:\s*"input_image"',
+    "gemini": rb'"inline_?[dD]ata"\s*:',
+    "anthropic": rb'"source"\s*:\s*\{\s*"type"\s*:\s*"base64"',
+}
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -60,7 +70,25 @@ def run(args: Namespace) -> int:
         sys.stdout.buffer.write(done.body)
         sys.stdout.buffer.flush()
     _tell(done, explain=args.explain)
+    if not done.receipt.sights and (other := _looks_like(body, args.wire)):
+        say(f"no image was found, and this looks like {other}: --wire {other}")
+    if args.explain and not args.upstream and (owner := _owner(done.receipt.model, done.receipt.upstream)):
+        say(f"{done.receipt.model} is a model of {owner}: --upstream {owner} tells what becomes of it there")
     return 0
+
+
+def _looks_like(body: bytes, wire: str) -> str:
+    """The wire whose images stand in a body, if it is another than the one that was named."""
+    found = [other for other, sign in _SIGNS.items() if re.search(sign, body)]
+    return found[0] if found and wire not in found else ""
+
+
+def _owner(model: str, upstream: str) -> str:
+    """The provider that has its name in a model's, where another one is asked."""
+    from sightline.profiles.presets import PRESETS
+
+    owners = (name for name in PRESETS if model.startswith(f"{name}-"))
+    return next((name for name in owners if name != upstream), "")
 
 
 def _read(done: Prepared) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, get_args
 
@@ -40,10 +40,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    """For argparse, which names this function when the number makes no sense."""
-    number = float(text)
+    """For argparse, which prints what is wrong with it."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
     if not 0 < number <= 3600:
-        raise ValueError(text)
+        raise ArgumentTypeError(f"{text!r:.40} is not a number of seconds up to 3600")
     return number
 
 
@@ -60,6 +63,8 @@ def run(args: Namespace) -> int:
     key = _key(settings, upstream, args.api_key_env)
     if isinstance(key, Refusal):
         return refused(key, as_json=args.json)
+    if not key and upstream.key_variables and not upstream.on_loopback:
+        return refused(_keyless(upstream), as_json=args.json)
     wire = args.wire or _spoken(upstream, args.base_url)
     trial = asyncio.run(_tried(settings, upstream, wire, args.model, key, args.timeout))
     remembered = _remembered(settings, upstream.name, args.model, trial)
@@ -67,9 +72,15 @@ def run(args: Namespace) -> int:
     user = trial.findings["user"]
     if user.verdict != "could not tell":
         return answer(found, _lines(trial, upstream.name, args.model, remembered=remembered), as_json=args.json)
-    remedy = "give its key by --api-key-env" if not key and not upstream.on_loopback else ""
+    remedy = "" if key or upstream.on_loopback else "give its key by --api-key-env"
     no = Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
     return refused(no, found, as_json=args.json)
+
+
+def _keyless(upstream: Upstream) -> Refusal:
+    """Nobody answers without one: nothing is sent to find that out."""
+    how = f"set {upstream.key_variables[0]}, or name another variable by --api-key-env"
+    return Refusal("unavailable", f"there is no key for {upstream.name}", how)
 
 
 def _key(settings: Settings, upstream: Upstream, variable: str | None) -> str | Refusal:
@@ -143,5 +154,5 @@ def _lines(trial: Trial, upstream: str, model: str, *, remembered: bool) -> Iter
     lesson = trial.lesson
     assert lesson is not None
     until = f"for {trial.days:.0f} days, or until: sightline config forget {upstream}/{model}"
+    yield f"found: {words(lesson)}"
     yield f"remembered {until}" if remembered else "not remembered: the record could not be written"
-    yield f"  {words(lesson)}"

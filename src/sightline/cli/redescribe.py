@@ -25,6 +25,6 @@ def run(args: Namespace) -> int:
     model = [f"--model={args.model}"] if args.model else []
     command = parse_words(["redescribe", *model, "--", args.ref])
     if isinstance(command, Refusal):
-        return refused(in_shell(command, "sightline"), as_json=args.json)
+        return refused(in_shell(command, "redescribe"), as_json=args.json)
     assert isinstance(command, Redescribe)
     return described(Describe((command.image,), model=command.model, save=True), as_json=args.json)

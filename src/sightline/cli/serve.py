@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 
 from sightline.cli import logs
-from sightline.cli.address import add_address, bind, no_folder, url_on
+from sightline.cli.address import add_address, bind, no_folder, url_on, whole
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
@@ -44,16 +45,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def count(text: str) -> int:
-    """For argparse, which names this function when the number makes no sense."""
-    number = int(text)
-    if not 1 <= number <= _MOST_WORKERS:
-        raise ValueError(text)
-    return number
+    return whole(text, 1, _MOST_WORKERS)
 
 
 def run(args: Namespace) -> int:
     if args.config and not args.config.is_file():
-        return refused(Refusal("not_found", f"there is no file {args.config}", "--config names a settings file"))
+        return refused(Refusal("not_found", f"there is no file {args.config}", "give another --config"))
     if no := no_folder(args.root):
         return refused(no)
     settings = load(config=args.config)
@@ -86,7 +83,7 @@ def run(args: Namespace) -> int:
         return 0
 
     def ready() -> None:
-        print("\n".join(_banner(address)), flush=True)
+        print("\n".join(_banner(address, guarded=bool(token))), flush=True)
 
     with listening:
         return serve(listening, ready) if args.workers == 1 else side_by_side(args.workers, listening, serve, ready)
@@ -101,11 +98,15 @@ def _unservable(settings: Settings, flags: Sequence[str]) -> Refusal | None:
     return named if isinstance(named, Refusal) else None
 
 
-def _banner(address: str) -> Iterator[str]:
+def _banner(address: str, *, guarded: bool) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
         yield f"  {agent.title:<12} {agent.at(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
-    yield f"  {'MCP hosts':<12} {address}/mcp"
+    if find_spec("mcp") is not None:
+        yield f"  {'MCP hosts':<12} {address}/mcp"
+    if guarded:
+        yield "Nobody is served who does not send the header x-sightline-token: TOKEN"
+        yield "  Claude Code sends it where ANTHROPIC_CUSTOM_HEADERS='x-sightline-token: TOKEN' is set"
     yield "`sightline setup AGENT` tells more. Ctrl-C stops it."

@@ -61,10 +61,7 @@ def run(args: Namespace) -> int:
         "upstream": aim.upstream,
         "use": agent.use,
     }
-    then = [agent.use] if agent.use else []
-    was = f"; what it was is kept in {kept.backup}" if kept.backup else ""
-    said = f"{agent.title} asks {aim.upstream} through here, by {kept.file}{was}"
-    return answer(done, [said, *then], as_json=args.json)
+    return answer(done, _done(agent, aim.upstream, kept, args.port), as_json=args.json)
 
 
 def _aim(agent: Agent, args: Namespace, address: str, settings: Settings) -> Aim | Refusal:
@@ -97,6 +94,24 @@ def _upstreams(settings: Settings) -> dict[str, Upstream]:
 class Kept:
     file: Path
     backup: Path | None  # None: nothing was there, or nothing had to be changed
+    changed: bool = True
+
+
+def _done(agent: Agent, upstream: str, kept: Kept, listening: int) -> Iterator[str]:
+    """What it means that an agent's file was written: it now needs us, until somebody takes that back."""
+    was = f"; what it was is kept in {kept.backup}" if kept.backup else ""
+    yield f"{agent.title} asks {upstream} through here, by {kept.file}{was}"
+    if agent.use:
+        yield agent.use
+    serve = "sightline serve" + ("" if listening == DEFAULT_PORT else f" --port {listening}")
+    yield f"Keep `{serve}` running: without it {agent.title} does not reach {upstream}."
+    if kept.backup:
+        yield f"To undo it, put {kept.backup} back in the place of {kept.file}."
+    elif kept.changed:
+        yield f"To undo it, remove {kept.file}."
+    else:
+        shown = f"sightline setup {agent.name}"
+        yield f"Nothing had to be changed. To undo it, take the lines that `{shown}` shows out of {kept.file}."
 
 
 def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Refusal:
@@ -127,7 +142,7 @@ def _merged(file: Path, lines: str) -> Kept | Refusal:
     if isinstance(made, Refusal):
         return made
     if made == text:
-        return Kept(file, None)
+        return Kept(file, None, changed=False)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         mode = file.stat().st_mode & 0o777 if before else 0o600

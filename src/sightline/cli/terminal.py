@@ -71,5 +71,5 @@ def figures(usage: Usage, cost_usd: float | None, *, cached: bool) -> str:
 def dollars(cost: float) -> str:
     """As people read it: what costs nothing has no figures, and what costs something is never nothing."""
     if cost == 0:
-        return "free"
+        return "at no cost"
     return f"${cost:.4f}" if cost >= _LEAST else f"less than ${_LEAST:.4f}"

@@ -10,11 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sightline.model.crop import REGIONS
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:  # it would bring the whole model along, and `--help` needs none of it
     from sightline.model.scene import Json
+
+
+FORMS = f"r=NAME ({', '.join(REGIONS)}), n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels"
+"""How a part of an image is named."""
+
+OF_A_FILE = frozenset({"not_found", "unsupported_type", "too_large", "corrupt", "render_unavailable"})
+"""The refusals that are about a file, whoever was asked to look at it."""
+
+_TO_A_MODEL = (
+    ("the user runs: ", "run: "),
+    ("the user sets ", "set "),
+    ("call read_file", "open it as text"),
+)
 
 
 class Verb(Protocol):
@@ -37,9 +51,19 @@ def refused(refusal: Refusal, found: Mapping[str, Json] | None = None, *, as_jso
     return 1
 
 
-def in_shell(refusal: Refusal, program: str) -> Refusal:
-    """With the usage of a command as it is typed in a shell, not in a conversation."""
-    return replace(refusal, remedy=refusal.remedy.replace("/vision-proxy ", f"{program} "))
+def in_shell(refusal: Refusal, verb: str) -> Refusal:
+    """With the usage of a verb as it is typed in a shell, not in a conversation."""
+    if refusal.remedy.startswith("usage: ") and verb != "vision-proxy":
+        return replace(refusal, remedy=f"see sightline {verb} --help")
+    return replace(refusal, remedy=refusal.remedy.replace("/vision-proxy ", "sightline vision-proxy "))
+
+
+def no(about: str, message: str) -> int:
+    """A no of the library's to a person: which file it is about, and what a model is told to ask for, they can do."""
+    for told, meant in _TO_A_MODEL:
+        message = message.replace(told, meant)
+    say(f"{about:.200}: {message}" if about else message)
+    return 1
 
 
 def say(line: str) -> None:
@@ -64,7 +88,8 @@ def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> 
 
 def show(found: Mapping[str, Json]) -> None:
     """One JSON object in one line. What a terminal cannot print is escaped, as JSON does it."""
-    text = json.dumps(found, ensure_ascii=False)
+    every = sys.stdout.encoding.lower().replace("-", "") in ("utf8", "utf16")
+    text = json.dumps(found, ensure_ascii=not every)
     print("".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text))
 
 

@@ -15,7 +15,9 @@ def arguments(parser: ArgumentParser) -> None:
     add_file(parser, "a video")
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what you want to know; default: a description")
     parser.add_argument(
-        "--method", choices=("auto", "native", "frames"), help="the video itself, stills of it, or what the model takes"
+        "--method",
+        choices=("auto", "native", "frames"),
+        help="native: the video itself is sent; frames: stills of it, which nothing makes yet; auto: as can be",
     )
     add_model(parser)
 

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import add_json, answer, refused, say, show, warn
-from sightline.disk import write_whole
+from sightline.cli.out import ENDINGS, format_of, write
+from sightline.cli.verb import FORMS, add_json, answer, no, refused, show, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import load
 
 if TYPE_CHECKING:
     from sightline.look import View
+    from sightline.look.doors import Door
 
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
   sightline view sha256:0f343b0931126a20f133d67c --crop n=0.5,0,0.5,0.25 --json"""
 
 
-_ENDINGS = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".webp": "image/webp",
-    ".gif": "image/gif",
-}  # which claim what a file holds
-
-
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("ref", metavar="REF", help="a path, or sha256: and at least 12 digits of an image seen before")
-    parser.add_argument("--crop", metavar="FORM", help="r=NAME, n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels")
-    parser.add_argument("--page", metavar="N", type=int, help="of a document, from 1")
-    parser.add_argument("--at", metavar="SECONDS", type=float, help="of a video")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write the pixels there")
-    parser.add_argument("--force", action="store_true", help="also where a file is already")
+    parser.add_argument("ref", metavar="REF", help="a path, or sha256:DIGITS[#crop:X,Y,W,H] of an image seen before")
+    parser.add_argument("--crop", metavar="FORM", help=f"look at a part of it only: {FORMS}")
+    parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1; nothing draws pages yet")
+    parser.add_argument("--at", metavar="SECONDS", type=float, help="the moment of a video; nothing makes stills yet")
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {ENDINGS}"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
     add_json(parser)
 
 
@@ -46,17 +39,26 @@ def run(args: Namespace) -> int:
 
     settings = load()
     warn(settings.warnings)
-    seen = view(args.ref, crop=args.crop, page=args.page, at=args.at, through=door(settings))
+    wanted = format_of(args.out, "--out") if args.out else ""
+    if isinstance(wanted, Refusal):
+        return refused(wanted, as_json=args.json)
+    at = _for_file(door(settings), wanted) if wanted else door(settings)
+    seen = view(args.ref, crop=args.crop, page=args.page, at=args.at, through=at)
     if isinstance(seen, Refused):
         if args.json:
             show(seen.as_dict())
-        say(f"{seen.reason}: {seen.message}")
-        return 1
-    if args.out and (refusal := _write(args.out, seen.pixels.data, force=args.force)):
+        return no(args.ref, seen.message)
+    if args.out and (refusal := write(args.out, seen.pixels.data, "--out", force=args.force)):
         return refused(refusal, as_json=args.json)
-    if args.out and (claimed := _ENDINGS.get(args.out.suffix.lower(), seen.pixels.mime)) != seen.pixels.mime:
-        warn([f"{args.out} is called as {claimed} is, and holds {seen.pixels.mime}"])
     return answer(seen.as_dict(), _lines(seen, args.out), as_json=args.json)
+
+
+def _for_file(door: Door, mime: str) -> Door:
+    """Pixels for a file of this format: whatever may be read may be written, whether or not a model would take it."""
+    from sightline.model.image import Target, base64_length
+    from sightline.pixels.bitmap import MAX_BYTES
+
+    return replace(door, target=Target((mime,), encoded_bytes=base64_length(MAX_BYTES)), as_it_is=MAX_BYTES)
 
 
 def _lines(seen: View, out: Path | None) -> Iterator[str]:
@@ -69,22 +71,3 @@ def _lines(seen: View, out: Path | None) -> Iterator[str]:
         yield seen.words
     if out:
         yield f"written to {out}"
-
-
-def _write(path: Path, data: bytes, *, force: bool) -> Refusal | None:
-    """All of it or nothing, and nothing in the place of a device, a pipe, a folder or a link."""
-    try:
-        if force and os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-            return Refusal("not_permitted", f"{path} cannot be written: it is no regular file", "give another --out")
-        write_whole(path, data, mode=0o666, fresh=not force)
-    except FileExistsError:
-        return _taken(path)
-    except OSError as trouble:
-        return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}", "give another --out")
-    except ValueError:
-        return Refusal("invalid_input", "that is no path of a file", "give another --out")
-    return None
-
-
-def _taken(path: Path) -> Refusal:
-    return Refusal("not_permitted", f"{path} is there already", "--force writes over it")

@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
-        return refused(in_shell(command, "sightline vision-proxy"))
+        return refused(in_shell(command, "vision-proxy"))
     code = _done(command)
     if code == 0 and command.words[0] not in _NOTED:
         _note(command)

@@ -17,7 +17,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "redescribe": ("model",),
     "grounding-models": ("format", "yes"),
 }
-_OTHER_FORM = ("r=", "n=", "p=")
+FORMS = ("r=", "n=", "p=")
 _crop = re.compile(r"[0-9]+:").match
 
 
@@ -72,7 +72,7 @@ def _option_fault(verb: str, name: str, equals: str, left: Sequence[str]) -> str
 def _and_more(crop: str, left: deque[str]) -> list[str]:
     """The crops that follow one flag; a form without an index of its own belongs to the one before it."""
     crops = [crop]
-    while left and (_crop(left[0]) or left[0].startswith(_OTHER_FORM)):
+    while left and (_crop(left[0]) or left[0].startswith(FORMS)):
         word = left.popleft()
         if _crop(word):
             crops.append(word)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from sightline.commands.given import Given
+from sightline.commands.given import FORMS, Given
 from sightline.commands.values import (
     SETTINGS,
     Change,
@@ -161,7 +161,8 @@ def _crops(given: Given) -> tuple[tuple[int, Crop], ...] | Refusal:
 
 
 def _one_crop(given: Given, written: str) -> tuple[int, Crop] | Refusal:
-    index, colon, form = written.partition(":")
+    alone = len(given.words) == 1 and written.startswith(FORMS)  # of one image nobody has to say which
+    index, colon, form = (f"0:{written}" if alone else written).partition(":")
     if len(re.findall(r"[rnp]=", written)) > 1:
         return given.wrong(f"the crop {quoted(written)} has more than one form")
     if not colon or not re.fullmatch(r"[0-9]{1,9}", index):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
+from sightline.seers.others import PROVIDERS
 from sightline.settings import Settings
 
 
@@ -30,5 +31,7 @@ def _key(upstream: Upstream | None, settings: Settings) -> str:
     """Where the user finds the key that was sent, for advice about it."""
     if upstream is not None and upstream.api_key:
         return f"the apiKey of {upstream.name} in the settings"
+    if upstream is not None and upstream.name in PROVIDERS:
+        return f"the credentials that {upstream.name}'s own tools use"
     variables = () if upstream is None else upstream.key_variables
     return next((name for name in variables if settings.environment.get(name)), "apiKey in the settings")

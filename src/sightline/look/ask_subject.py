@@ -15,6 +15,7 @@ from sightline.model.ports import Seer
 from sightline.passes.fit import target
 
 Method = Literal["auto", "native", "frames"]
+_PAGES = "nothing here draws its pages: name a model that takes PDFs, as gemini/gemini-2.5-pro does"
 _SAY = "the setting `models` says what is not known: {0}"
 _FILM = "name a model that takes videos themselves"
 
@@ -65,7 +66,7 @@ class Paper:
     def beyond(self, who: Chosen) -> Unanswered | None:
         if who.pdf:
             return None
-        why = "nothing here draws its pages as images" if self.fit == "auto" and who.vision else _SAY.format("pdf")
+        why = _PAGES if self.fit == "auto" and who.vision else _SAY.format("pdf")
         return Unanswered("PDF_NOT_SUPPORTED", f"{who.shown} is not known to take PDFs ({why})")
 
     def sent(self, seer: Seer) -> Sent:

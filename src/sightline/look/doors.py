@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from sightline.sources.web import Grant
 
 NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
-AS_IT_IS = 8 * 1024 * 1024  # bytes of a bitmap that is shown untouched
+AS_IT_IS = 8 * 1024 * 1024  # bytes that are sent as they are
 UNNAMED = ""  # the turn of calls whose host names none
 _TURNS = 1024  # of a session whose calls are counted
 _SILENCE = 60.0  # seconds after which calls without a name are of another turn
 _LONG_SILENCE = 3600.0  # … and those with one
 _EDGE = 8000  # the widest that any known provider takes
+SEEN_BY_ALL = 2000  # pixels of an edge that every provider takes, however many images there are
 ANYONE = Target(NATIVE, encoded_bytes=4 * -(-AS_IT_IS // 3), edge=_EDGE)
 
 
@@ -87,6 +88,7 @@ class Door:
     policy: Policy
     workers: Workers  # that know the task `part` beside those of their own
     target: Target = ANYONE  # of whoever will look at the pixels
+    as_it_is: int = AS_IT_IS  # bytes of a bitmap that is shown untouched, where the target admits it
     toolset: frozenset[str] = frozenset({"vision"})
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
     here: tuple[Path, ...] | None = None  # folders whose images are listed; None: all within reach

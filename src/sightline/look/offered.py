@@ -19,8 +19,8 @@ from sightline.look.views import view
 from sightline.model.crop import REGIONS
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.toolset import TOOLSET
 
-TOOLSET = "vision"
 Outcome = Result | Listed | Analysis | Failed | Envelope | Unanswered
 
 

@@ -12,13 +12,13 @@ from typing import cast
 
 from sightline.look.asked import named, reference_of
 from sightline.look.crops import crop_of, written_crop
-from sightline.look.doors import AS_IT_IS, Door
+from sightline.look.doors import ANYONE, SEEN_BY_ALL, Door
 from sightline.look.loop import wait
 from sightline.look.results import Refused, View, written
-from sightline.model.crop import Crop, Pixels
+from sightline.model.crop import Crop, Pixels, resolve
 from sightline.model.fence import sound
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Picture, base64_length
+from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.perception import Perception, perception_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -187,12 +187,12 @@ class Shown:
 def shown_of(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
     """The very bytes wherever they will do; else the most legible that the target takes."""
     moving = animated(found.data)
-    light = picture.bytes <= AS_IT_IS and not picture.turned and not moving
+    light = picture.bytes <= door.as_it_is and not picture.turned and not moving
     untouched = light and door.target.admits(picture, base64_length(picture.bytes))
     if found.crop is None and untouched:
         answer = door.workers.ask("check", found.data)
         return answer if isinstance(answer, Refusal) else Shown(Size(answer.facts["width"], answer.facts["height"]))
-    goal = task(replace(door.target, images=1))
+    goal = task(replace(_goal(door.target, found.crop, picture.size), images=1))
     if found.crop is None:
         answer = door.workers.ask("fit", found.data, goal)
     else:
@@ -204,6 +204,15 @@ def shown_of(door: Door, found: Found, picture: Picture) -> Shown | Refusal:
     if found.crop is None:
         return Shown(part.map.source, part.image, words=words)
     return Shown(Size(*answer.facts["whole"]), part.image, Box(*answer.facts["box"]), words)
+
+
+def _goal(target: Target, crop: Crop | None, whole: Size) -> Target:
+    """Where nobody knows who will look, what is too large for some is made as large as all of them take."""
+    part = resolve(crop, whole) if crop else whole
+    size = part.size if isinstance(part, Box) else part
+    if target != ANYONE or isinstance(size, Refusal) or target.takes(size):
+        return target
+    return replace(target, edge=SEEN_BY_ALL)
 
 
 def _together(*words: str) -> str:

@@ -33,7 +33,7 @@ SENT = "images, crops, pages and frames may be sent to {} to be looked at"
 
 def fallen(refusal: Refusal, seer: str) -> str:
     """Why somebody else looked than the user has named."""
-    return f"({refusal.what[:1].upper()}{refusal.what[1:]} ({refusal.remedy}); until then {seer} answers.)"
+    return f"(Here {seer} answers, since {refusal.what}; {refusal.remedy}.)"
 
 
 def joint(seen: Joint) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -45,16 +45,25 @@ class Paper:
         start = (y * self.width + x) * _BANDS
         self._bytes[start : start + len(pixels)] = pixels
 
-    def png(self) -> bytes:
+    def file(self, mime: str) -> bytes:
         import pyvips
 
         made = pyvips.Image.new_from_memory(self._bytes, self.width, self.height, _BANDS, "uchar")
-        file: bytes = made.copy(interpretation="srgb").pngsave_buffer(compression=6, keep="none")
-        return file
+        return _WRITERS[mime](made.copy(interpretation="srgb"))
+
+
+_WRITERS: Mapping[str, Callable[[Bitmap], bytes]] = {
+    "image/png": lambda image: image.pngsave_buffer(compression=6, keep="none"),
+    "image/jpeg": lambda image: image.jpegsave_buffer(Q=90, subsample_mode="off", keep="none"),
+    "image/webp": lambda image: image.webpsave_buffer(lossless=True, effort=2, keep="none"),
+}
 
 
 def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
-    """A PNG of the image with every box of `boxes` on it: x1, y1, x2, y2 and a label. A point is a small box."""
+    """The image as a file of type `mime`, else a PNG, with every box of `boxes` on it: x1, y1, x2, y2 and a label.
+
+    A point is a small box.
+    """
     picture = within_bounds(data)
     image = picture if isinstance(picture, Refusal) else decode(data, picture)
     if isinstance(image, Refusal):
@@ -66,7 +75,7 @@ def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any]
         left, top, right, bottom = _within(box, paper, thick)
         _frame(paper, (left, top, right, bottom), thick, colour)
         _name(paper, label, (left, top, bottom), thick, colour)
-    return {"width": paper.width, "height": paper.height}, paper.png()
+    return {"width": paper.width, "height": paper.height}, paper.file(arguments.get("mime", "image/png"))
 
 
 def _within(box: Sequence[int], paper: Paper, thick: int) -> tuple[int, int, int, int]:

@@ -46,19 +46,19 @@ def receive(stream: IO[bytes]) -> tuple[Json, bytes] | None:
     return found, rest
 
 
-def work(tasks: str, seconds: str, memory: str) -> None:
+def work(tasks: str, clock: str, counted: str, memory: str) -> None:
     """The process itself: answer until nobody asks any more."""
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    known, limit = json.loads(tasks), float(seconds) + _GRACE
+    known, limit, most = json.loads(tasks), float(clock) + _GRACE, float(counted)
     _load()
     _confine(int(memory))
     send(sink, {"ready": True}, b"")
     while (asked := receive(source)) is not None:
         facts, data = asked
-        _alarm(limit)
+        _alarm(limit, most)
         answer = _done(known, facts, data)
-        _alarm(0)
+        _alarm(0, 0)
         send(sink, *answer)
 
 
@@ -100,9 +100,11 @@ def _confine(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
 
 
-def _alarm(seconds: float) -> None:
-    """Unless called again with 0, the process ends then: its parent, which ends it earlier, may be gone."""
+def _alarm(clock: float, counted: float) -> None:
+    """Unless called again with 0, the process ends then: after so long, for its parent, which ends it earlier, may be
+    gone; or after so much time of the processor, which nobody but the system can count."""
     import signal
 
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, clock)
+        signal.setitimer(signal.ITIMER_PROF, counted)

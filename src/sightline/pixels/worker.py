@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -46,11 +47,24 @@ _ENVIRONMENT = {
 }
 
 
+_OUT_OF_TIME = getattr(signal, "SIGPROF", None)  # what ends a worker that has used up its time; not on Windows
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    seconds: float = 5.0
+    seconds: float = 5.0  # of the processor, where the system counts these: an image is not to blame for a busy machine
     memory: int = 1536 * 1024 * 1024  # bytes beyond what the idle worker has
-    waiting: bool = False  # whether the seconds run while a free worker is waited for; the task is told what is left
+    waiting: bool = False  # whether it is seconds of the clock, from the asking on; the task is told what is left
+    patience: float = 30.0  # seconds of the clock in which the others have to come by
+
+    @property
+    def counted(self) -> float:
+        """Seconds of the processor; 0: no limit of these."""
+        return 0.0 if self.waiting or _OUT_OF_TIME is None else self.seconds
+
+    @property
+    def clock(self) -> float:
+        return max(self.seconds, self.patience) if self.counted else self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +215,7 @@ class Workers:
 _NO_WORKER = Refusal("unavailable", "no decoder could be started", "see whether libvips is installed")
 _CLOSED = Refusal("unavailable", "the workers have been ended", "ask a new one")
 _BUSY = Refusal("unavailable", "others were asked about before, and the time was over", "ask again in a while")
+_FAILED = Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
 _DROPPED = Refusal("unavailable", "nobody waits for the answer any more", "ask again")
 
 
@@ -215,7 +230,7 @@ class _Job:
 
     def left(self, limits: Limits) -> float:
         """The seconds that are left to answer in."""
-        return limits.seconds - (monotonic() - self._asked if limits.waiting else 0.0)
+        return limits.clock - (monotonic() - self._asked if limits.waiting else 0.0)
 
     def given_to(self, worker: _Worker) -> bool:
         with self._lock:
@@ -239,11 +254,12 @@ class _Worker:
     def __init__(self, tasks: Mapping[str, str], limits: Limits) -> None:
         from subprocess import DEVNULL, PIPE, Popen
 
-        limited = (str(limits.seconds), str(limits.memory))
+        limited = (str(limits.clock), str(limits.counted), str(limits.memory))
         command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(tasks), *limited]
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ENVIRONMENT
         self._process: Popen[bytes] = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
         self._late = False
+        self._counted = limits.counted
         self.failed = False
         self.rests = 0  # how often it was done with something
 
@@ -287,11 +303,19 @@ class _Worker:
         self._process.kill()
 
     def _failure(self, seconds: float) -> Refusal:
-        if self._late:
-            return Refusal(
-                "too_large", f"the image took more than {seconds:.3g} seconds", "send a smaller or simpler one"
-            )
-        return Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
+        self._process.kill()  # it has closed its end: how it ended, if it has, stays as it is
+        if _OUT_OF_TIME is not None and self._process.wait() == -_OUT_OF_TIME:
+            return _too_large(f"the image took more than {self._counted:.3g} seconds of the processor")
+        if not self._late:
+            return _FAILED
+        if not self._counted:
+            return _too_large(f"the image took more than {seconds:.3g} seconds")
+        what = f"within {seconds:.3g} seconds nothing came of the image: it is too large, or this machine is too busy"
+        return Refusal("too_large", what, "try again, or send a smaller one")
+
+
+def _too_large(what: str) -> Refusal:
+    return Refusal("too_large", what, "send a smaller or simpler one")
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
@@ -302,7 +326,7 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
 def _read(facts: Json, data: bytes) -> Reply | Refusal:
     if (trouble := facts.get("trouble")) is not None:
         _log.error("a task failed in its worker: %s", trouble)
-        return Refusal("corrupt", "the image made its decoder fail", "ask for the image again")
+        return _FAILED
     match facts.get("refusal"):
         case [str(code), str(what), str(remedy)] if code in get_args(Code):
             return Refusal(code, what, remedy)  # type: ignore[arg-type] # it is one of them

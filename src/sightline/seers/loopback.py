@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from sightline.model.ports import Http
+from sightline.model.ports import Http, Reply
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 _SECONDS = 1.0
+_HEADERS = {"content-type": "application/json"}
 _PATIENCE = 5.0  # seconds for a server that somebody has named
 
 # Families of open weights that see, by the names under which they are published.
@@ -44,7 +45,10 @@ async def found(http: Http, servers: Mapping[str, str]) -> list[Found]:
 
 async def _json(http: Http, method: str, url: str, body: Json = None, seconds: float = _SECONDS) -> Json:
     payload = orjson.dumps(body) if body is not None else b""
-    reply = await http.ask(method, url, {"content-type": "application/json"}, payload, seconds)
+    return _read(await http.ask(method, url, _HEADERS, payload, seconds))
+
+
+def _read(reply: Reply | Refusal) -> Json:
     if isinstance(reply, Refusal) or reply.status != 200:
         return None
     try:
@@ -66,9 +70,12 @@ async def _ollama(http: Http, base: str) -> list[str]:
     return seeing
 
 
-async def runs_here(http: Http, base: str, model: str) -> bool | None:
+async def runs_here(http: Http, base: str, model: str) -> bool | Refusal | None:
     """Whether a model of Ollama runs on its own machine, whatever its name is; None: it does not say."""
-    shown = await _json(http, "POST", f"{base}/api/show", {"model": model}, _PATIENCE)
+    reply = await http.ask("POST", f"{base}/api/show", _HEADERS, orjson.dumps({"model": model}), _PATIENCE)
+    if isinstance(reply, Refusal):
+        return reply
+    shown = _read(reply)
     return not _is_passed_on(shown) if isinstance(shown, dict) else None
 
 

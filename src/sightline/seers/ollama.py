@@ -28,8 +28,11 @@ class OllamaSeer(WireSeer):
         if self.unagreed is None or self.model in self.here:
             return None
         stays = await runs_here(self.http, self.url.removesuffix(PATH), self.model)
+        if isinstance(stays, Refusal):
+            what = f"{self.name} could not be asked: nothing answers at {self.url.removesuffix(PATH)}"
+            return Refusal("unavailable", what, "start it: ollama serve")
         if stays is None:
-            what = f"{self.name} could not be reached, or does not say where it runs"
+            what = f"{self.name} does not say where it runs"
             return Refusal("unavailable", what, AGAIN)
         if not stays:
             return self.unagreed

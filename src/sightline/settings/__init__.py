@@ -54,9 +54,11 @@ class Settings:
     @property
     def advice(self) -> tuple[str, ...]:
         """What is allowed and yet does not do what it seems to."""
+        doubts = ((key, key.kind.doubt(self.values[key.name])) for key in KEYS)
+        advice = [f"{key.name} ({self.sources[key.name]}): {doubt}" for key, doubt in doubts if doubt]
         if self.mode == "route" and not self.values["imageModel"]:
-            return (f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})",)
-        return ()
+            advice.append(f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})")
+        return tuple(advice)
 
     @property
     def system_prompt(self) -> str:
@@ -185,12 +187,22 @@ class Settings:
         key = find(name)
         if isinstance(key, Refusal):
             return key
+        if locked := self._locked(name):
+            return locked
+        value = key.kind.read(text)
+        return key.kind.refusal(name, value) or files.change(self.file, name, value)
+
+    def unset(self, name: str) -> Refusal | None:
+        """Take one key out of the file: its default counts again."""
+        key = find(name)
+        if isinstance(key, Refusal):
+            return key
+        return self._locked(name) or files.remove(self.file, name, below=name in _PARENTS)
+
+    def _locked(self, name: str) -> Refusal | None:
         if variable := self.lock(name):
             return Refusal("not_permitted", f"{name} is fixed by the environment", f"unset {variable} to change it")
-        value = key.kind.read(text)
-        if fault := key.kind.fault(value):
-            return Refusal("invalid_input", f"{name}: {fault}", f"allowed: {key.kind.allowed}")
-        return files.change(self.file, name, value)
+        return None
 
     def is_secret(self, name: str, text: str) -> bool:
         """Whether a value that somebody gives for a key holds a provider's key."""

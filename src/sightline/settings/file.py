@@ -49,6 +49,33 @@ def _contents(path: Path) -> bytes:
 
 def change(path: Path, name: str, value: Json) -> Refusal | None:
     """One key set, and everything else as it is in the file by then, whoever changes another key at the same time."""
+    return _edited(path, name, lambda held: put(held, name, value))
+
+
+def remove(path: Path, name: str, *, below: bool) -> Refusal | None:
+    """One key taken out in whichever way it is written; `below`: an object in its place holds other keys, and stays."""
+
+    def edit(held: Held) -> Held:
+        while (value := found(held, name)) is not None and not (below and isinstance(value, dict)):
+            held = _dropped(held, name)
+        return held
+
+    return _edited(path, name, edit)
+
+
+def _dropped(held: Mapping[str, Json], name: str) -> Held:
+    """The same without what `found` finds there, and without an object that held nothing else."""
+    if name in held:
+        return {key: value for key, value in held.items() if key != name}
+    for head, tail in _splits(name):
+        inner = held.get(head)
+        if isinstance(inner, dict) and found(inner, tail) is not None:
+            left = _dropped(inner, tail)
+            return {key: left if key == head else value for key, value in held.items() if key != head or left}
+    return dict(held)
+
+
+def _edited(path: Path, name: str, edit: Callable[[Held], Held]) -> Refusal | None:
     target = path.resolve()  # also where that is a link to another place
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +83,8 @@ def change(path: Path, name: str, value: Json) -> Refusal | None:
             held = read(target)
             if isinstance(held, Refusal):
                 return held
-            _write(target, put(held, name, value))
+            if (made := edit(held)) != held:
+                _write(target, made)
     except OSError as trouble:
         return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}", "see to its permissions")
     except ValueError:  # half a character, or a number without an end

@@ -60,7 +60,7 @@ KEYS: tuple[Key, ...] = (
     Key("auxiliary.vision.provider", "", TEXT, "its provider; empty: as `provider`"),
     Key("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, where the provider is the same"),
     Key("auxiliary.vision.baseUrl", "", kinds.URL, "its address; empty: as `baseUrl`, where the provider is the same"),
-    Key("toolset", ["vision"], kinds.NAMES, "the tools that are offered, by name, or by the name of a set of them"),
+    Key("toolset", ["vision"], kinds.TOOLS, "the tools that are offered, by name, or by the name of a set of them"),
     Key("listImages", "folder", choice("folder", "all"),
         "the images that list_images names: those that were found in the working folder, or all of the record"),
     Key("fsReach", [], kinds.FOLDERS,

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 from sightline.model.capability import FIELDS, image_capability
 from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.toolset import TOOL_NAMES, TOOLSET
 from sightline.profiles.presets import PRESETS
 
 HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
@@ -33,6 +35,17 @@ class Kind:
     allowed: str
     fault: Callable[[Any], str]
     read: Callable[[str], Json] = str
+    example: str = ""  # where what is allowed is more than a few words
+    doubt: Callable[[Any], str] = lambda value: ""  # what is surely meant otherwise; a file may hold it all the same
+
+    def refusal(self, name: str, value: Json) -> Refusal | None:
+        """Why nobody may set it to that."""
+        fault = self.fault(value) or self.doubt(value)
+        if not fault:
+            return None
+        if self.example:
+            return Refusal("invalid_input", f"{name}: {fault}", f"write it like {self.example}")
+        return Refusal("invalid_input", f"{name} cannot be {value!r:.60}", f"allowed: {self.allowed}")
 
 
 def choice(*names: str) -> Kind:
@@ -82,6 +95,19 @@ def _models_fault(value: object) -> str:
         if not isinstance(way := facts.get("grounding", True), bool) and (fault := _format_fault(way)):
             return f"{pattern!r}: {fault}"
     return ""
+
+
+def _models_doubt(value: Mapping[str, Mapping[str, Json]]) -> str:
+    known = (*_SKILLS, "grounding")
+    wrong = ((pattern, name) for pattern, facts in value.items() for name in facts if name not in known)
+    return next(
+        (f"{pattern!r} has {name!r:.60}, which is not one of {', '.join(known)}" for pattern, name in wrong), ""
+    )
+
+
+def _tools_doubt(value: list[str]) -> str:
+    known = (TOOLSET, *TOOL_NAMES)
+    return next((f"{name!r:.60} is not one of {', '.join(known)}" for name in value if name not in known), "")
 
 
 def _capability_fault(value: object) -> str:
@@ -178,16 +204,17 @@ def strict_json(text: str) -> Json:
 
 
 TEXT = Kind("text", _text_fault)
-URL = Kind("an http(s) address", _url_fault)
+URL = Kind("an http(s) address", _url_fault, example="https://llm.example.com/v1")
 FLAG = Kind(
     "true, false",
     lambda value: "" if isinstance(value, bool) else f"{value!r:.60} is not true or false",
     lambda text: _FLAGS.get(text.lower(), text),
 )
-MODELS = Kind("a JSON object", _models_fault, _json)
-UPSTREAMS = Kind("a JSON object", _upstreams_fault, _json)
-CAPABILITY = Kind("a JSON object", _capability_fault, _json)
-GROUNDING = Kind("a JSON object", _grounding_fault, _json)
+_OBJECT = "a JSON object"
+MODELS = Kind(_OBJECT, _models_fault, _json, '{"zai/glm-5*": {"vision": false}}', _models_doubt)
+UPSTREAMS = Kind(_OBJECT, _upstreams_fault, _json, '{"work": {"baseUrl": "https://llm.example.com/v1"}}')
+CAPABILITY = Kind(_OBJECT, _capability_fault, _json, '{"maxBytes": 5242880}')
+GROUNDING = Kind(_OBJECT, _grounding_fault, _json, '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}')
 RETENTION = Kind("auto, turns:N, off", _retention_fault)
-NAMES = Kind("names", _words_fault, _listed(","))
-FOLDERS = Kind("absolute paths", _folders_fault, _listed(os.pathsep))
+TOOLS = Kind("names", _words_fault, _listed(","), "view_image,analyze_image", _tools_doubt)
+FOLDERS = Kind("absolute paths", _folders_fault, _listed(os.pathsep), f"/home/me/pictures{os.pathsep}/data")

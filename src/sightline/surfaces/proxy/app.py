@@ -83,10 +83,12 @@ class Proxy:
             await self._turned_away(request, Reply(send, wire), 403 if path in self._mounts else 400, words(no))
         elif request.header(b"upgrade").lower() == "websocket":
             await self._turned_away(request, Reply(send, wire), 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
-        elif path in _OWN:
-            await _told(send, *_OWN[path](self._metrics))
+        elif page := _own(request.method, path):
+            await _told(send, *page(self._metrics))
         elif mounted := self._mounts.get(path):
             await self._mounted(mounted, request, scope, receive, send)
+        elif path == _OURS or path.startswith(f"{_OURS}/"):
+            await self._turned_away(request, Reply(send, wire), 404, words(_NO_PAGE))
         elif isinstance(way := route(path, query, request.headers, self._directory), Refusal):
             await self._turned_away(request, Reply(send, wire), 400, words(way))
         else:
@@ -190,10 +192,22 @@ async def _alone(outcome: Awaitable[Exchange | Refusal]) -> Asked:
     return Asked(await outcome)
 
 
-_OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {
+Page = Callable[[Metrics], tuple[bytes, bytes]]
+
+_OURS = "/sightline"  # of what is below it, no upstream hears
+_OWN: Mapping[str, Page] = {
     "/sightline/health": lambda metrics: (b"application/json", b'{"ok":true}'),
     "/sightline/metrics": lambda metrics: (CONTENT_TYPE, metrics.text().encode()),
 }
+_NO_PAGE = Refusal("not_found", "there is no such page", f"known: {', '.join(_OWN)}")
+_GREETING = b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
+
+
+def _own(method: str, path: str) -> Page | None:
+    """A page of ours. At the top there is one for whoever opens the address in a browser, and none for programs."""
+    if path == "/" and method == "GET":
+        return lambda metrics: (b"text/plain; charset=utf-8", _GREETING)
+    return _OWN.get(path)
 
 
 async def _told(send: Send, kind: bytes, body: bytes) -> None:

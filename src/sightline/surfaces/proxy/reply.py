@@ -214,7 +214,7 @@ class Reply:
 
 def words(refusal: Refusal) -> str:
     """A refusal as an error message; it says whose it is."""
-    return f"Sightline: {refusal.what}." + (f" {refusal.remedy}" if refusal.remedy else "")
+    return f"Sightline: {refusal}"
 
 
 def _message(body: bytes) -> str:

@@ -369,7 +369,7 @@ def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], 
 @requirement("setup.write", "setup.keeps")
 def test_a_new_provider_of_copilot_is_written_where_it_needs_no_key(tmp_path: Path) -> None:
     ended = set_up(tmp_path, "copilot", "--upstream", "ollama", "--model", "m")
-    assert ended.out.splitlines()[-1] == "choose the model by --model ollama/m"
+    assert "choose the model by --model ollama/m" in ended.out.splitlines()
     made = json.loads((tmp_path / ".copilot" / "providers.json").read_text())
     assert made["providers"] == [{"name": "ollama", "baseUrl": f"{HERE}/u/ollama/v1"}]
     odd = {"providers": [{"name": 'a"b', "baseUrl": "https://api.deepseek.com/v1"}]}

@@ -62,14 +62,15 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
     assert set(found["usage"]) == {"input", "output", "cached"}
 
 
-@requirement("cli.overlay")
+@requirement("cli.overlay", "boxes.one_way")
 def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
         words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
         ended = sightline(*words, env=env, folder=folder)
         assert (ended.code, ended.err) == (0, "")
-        assert "[Vision Proxy] middle at [160, 120, 480, 360]\n" in ended.out
+        legend = "[Vision Proxy] boxes are [x1, y1, x2, y2], in pixels of the image:\n"
+        assert f"{legend}[Vision Proxy] middle at [160, 120, 480, 360]\n" in ended.out
         assert ended.out.endswith("\n[Vision Proxy] drawn to where.png\n")
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)

@@ -62,6 +62,19 @@ def test_every_line_is_told_in_reading_order_with_its_box_and_the_seer_is_named(
     assert all(line in found.text for line in boxes)
 
 
+@requirement("boxes.one_way")
+def test_four_numbers_mean_the_same_in_the_words_in_the_boxes_and_in_the_block() -> None:
+    found = told("dialog.png", "Where is the Cancel button?")
+    (box,) = found.boxes
+    written = str([*(box.at or ())])
+    assert found.text.startswith(f'button "Cancel" at {written}, ')
+    assert f'"box": {written}' in found.fence
+    assert [list(each["box"]) for each in found.as_dict()["boxes"]] == [json.loads(written)]  # type: ignore[index,union-attr,call-overload,arg-type]
+    whole = told("dialog.png").text
+    assert "Boxes are [x1, y1, x2, y2]." in whole
+    assert f'button "Cancel" at {written}' in whole
+
+
 @requirement("seer.local")
 def test_a_question_is_answered_with_its_box_and_what_cannot_be_is_a_no() -> None:
     assert told("dialog.png", "What is the title of the dialog?").text.startswith('"Backup Manager"')

@@ -104,6 +104,8 @@ def _printed(found: Analysis, *, as_json: bool) -> None:
     for line in found.text.splitlines():
         print(plain(line))
     boxes = [each for each in found.boxes if each.at]
+    if boxes:
+        tell("boxes are [x1, y1, x2, y2], in pixels of the image:")
     for box in boxes[:_BOXES]:
         doubt = " (doubtful)" if _doubtful(box) else ""
         tell(f"{box.label or 'something'} at {[*_corners(box.at or ())]}{doubt}")

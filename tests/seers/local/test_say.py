@@ -169,10 +169,31 @@ def test_a_joint_look_compares_or_answers_for_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["", "Describe this image.", "What do you see?", "describe", "What's in this image?"]
+    "question",
+    [
+        "",
+        "Describe this image.",
+        "What do you see?",
+        "describe",
+        "What's in this image?",
+        "What is this?",
+        "whats this",
+        "Describe this",
+        "What am I looking at?",
+        "What’s shown here?",
+        "Can you describe it in detail?",
+    ],
 )
 def test_all_that_is_to_be_seen_is_asked_for_in_many_words(question: str) -> None:
     assert reply(question, None, [_page(screens.form())]) == describe(screens.form())
+    two = [_page(screens.form()), _page(screens.dialog())]
+    assert reply(question, None, two) == reply("", None, two)
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize("question", ["What is this icon?", "What is this for?", "What is that red thing?"])
+def test_what_is_asked_of_a_thing_is_no_request_for_a_description(question: str) -> None:
+    assert reply(question, None, [_page(screens.form())]) == NO
 
 
 def test_an_answer_says_once_what_was_read() -> None:

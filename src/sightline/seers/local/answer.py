@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sightline.model.asking import Spot
 from sightline.model.refusal import Refusal
-from sightline.seers.local.cells import row_of, tabled
+from sightline.seers.local.cells import row_of, rowed, tabled
 from sightline.seers.local.checks import checks
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import charted
@@ -15,6 +15,7 @@ from sightline.seers.local.finding import unread_in
 from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, listed, outstanding
+from sightline.seers.local.parting import questions
 from sightline.seers.local.phrases import key, words
 from sightline.seers.local.places import coded, located, sized, text_at, titled
 from sightline.seers.local.quoting import quoted
@@ -49,7 +50,18 @@ def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None
     for way in _WAYS:
         if said := way(asked):
             return said
-    return NO
+    return _one_by_one(asked) or NO
+
+
+def _one_by_one(asked: Asked) -> Said | None:
+    """Several questions in one, each by itself; what remains open of them is said."""
+    each = questions(asked.question)
+    said = [answer(one, asked.seen, asked.pixel) for one in each]
+    told = [one for one in said if isinstance(one, Said)]
+    if not told:
+        return None
+    left = [f'Not answered by what was read: "{one}"' for one, no in zip(each, said, strict=True) if no not in told]
+    return Said("\n".join([*(one.text for one in told), *left]), tuple(spot for one in told for spot in one.spots))
 
 
 # Words that turn a question into another one, which none of the ways knows how to answer.
@@ -182,4 +194,5 @@ _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
     _error,
     quoted,
     row_of,
+    rowed,
 )

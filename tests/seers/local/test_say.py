@@ -93,6 +93,8 @@ def test_lines_that_were_not_read_are_told_with_their_places() -> None:
         "1 place looks like text that could not be read: at [10, 20, 100, 32]."
         in describe(Seen(Size(640, 480), (screens.line("Read", 1, 1),), unread=(one,))).text
     )
+    glyph = describe(Seen(Size(640, 480), unread=(Box(114, 194, 20, 24),))).text
+    assert "1 place looks like a letter or an icon that could not be read: at [114, 194, 134, 218]." in glyph
 
 
 @pytest.mark.parametrize(

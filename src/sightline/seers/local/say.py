@@ -8,7 +8,7 @@ from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.seers.local.boxes import corners
 from sightline.seers.local.colours import name as colour_name
-from sightline.seers.local.figures import mark_name, number
+from sightline.seers.local.figures import mark_name, number, told
 from sightline.seers.local.finding import of_kind, text_of, unread_in
 from sightline.seers.local.headed import tables
 from sightline.seers.local.hints import PALE_TEXT, is_hint
@@ -22,6 +22,7 @@ NOTE = "Only text and shapes were read, on this machine: what pictures or icons 
 _PLAIN = frozenset({"black", "dark grey", "grey", "light grey", "white"})
 _MOST = 40  # things of one kind that are told one by one
 _SURE, _LONG = 0.97, 4  # a line that was read less surely may be wrong; one of fewer letters says nothing by that
+_GLYPH = 1.3  # times as wide as it is high: a single letter is no wider
 _LEAST = 0.6  # nor is one right for sure with a letter that was hardly told from another
 
 
@@ -71,7 +72,8 @@ def _unread(seen: Seen) -> Iterator[str]:
     """What was seen to be text and is missing above."""
     if seen.unread:
         several = len(seen.unread) > 1
-        what = f"{len(seen.unread)} lines look like text that" if several else "1 place looks like text that"
+        one = "a letter or an icon" if seen.unread[0].width <= _GLYPH * seen.unread[0].height else "text"
+        what = f"{len(seen.unread)} lines look like text that" if several else f"1 place looks like {one} that"
         why = ", perhaps handwriting or letters of an alphabet that is not known here" if several else ""
         yield f"Not everything could be read: {what} could not be read{why}: at {_places(seen.unread)}."
     if seen.late:
@@ -103,7 +105,7 @@ def _headed(seen: Seen) -> Iterator[str]:
 def _charted(chart: Chart) -> Iterator[str]:
     title = f' "{chart.title}"' if chart.title else ""
     unit = f", in {chart.unit}" if chart.unit else ""
-    values = "; ".join(f"{mark_name(mark)} {number(mark.value, chart)}" for mark in chart.marks)
+    values = "; ".join(f"{mark_name(mark)} {number(told(mark), chart)}" for mark in chart.marks)
     yield f"A {chart.kind} chart{title} at {corners(chart.box)}{unit}: {values or 'no value of it could be read'}."
     hues = {mark.series: mark.colour for mark in chart.marks if mark.series}
     if hues:

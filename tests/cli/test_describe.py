@@ -74,7 +74,7 @@ def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None
         assert ended.out.endswith("\n[Vision Proxy] drawn to where.png\n")
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
-            assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
+            assert made.convert("RGB").getpixel((157, 117)) == (214, 24, 31)
         assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already")
         two = sightline("describe", "shot.png", "other.png", "--overlay", "x.png", env=env, folder=folder)
         assert_refused(two, "--overlay draws on one image")
@@ -148,6 +148,20 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
     code, heard = typed(["describe", "shot.png"], b"y\n", env, folder)
     assert (code, "could not be reached" in heard) == (1, True)
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"eyes.invalid:9": True}
+
+
+@requirement("cli.overlay")
+def test_the_overlay_of_what_was_read_frames_the_lines_and_writes_nothing_over_them(folder: Path) -> None:
+    shot = Image.open(SAMPLES / "form.png").convert("RGB")
+    shot.save(folder / "form.png")
+    ended = sightline("describe", "form.png", "--json", "--overlay", "o.png", env=ALONE, folder=folder)
+    assert (ended.code, ended.err) == (0, "")
+    made = Image.open(folder / "o.png").convert("RGB")
+    boxes = [tuple(each["box"]) for each in ended.json["boxes"]]
+    assert len(boxes) > 10
+    frames = {(x - 3, y - 3) for x, y, _, _ in boxes}
+    assert all(made.getpixel(corner) != shot.getpixel(corner) for corner in frames)
+    assert all(made.crop(box).tobytes() == shot.crop(box).tobytes() for box in boxes)
 
 
 @requirement("seer.local")

@@ -62,6 +62,27 @@ def test_every_line_is_told_in_reading_order_with_its_box_and_the_seer_is_named(
     assert all(line in found.text for line in boxes)
 
 
+@requirement("seer.local")
+def test_the_picture_of_the_demo_is_read_and_its_question_answered() -> None:
+    Path("shot.png").write_bytes((SAMPLES.parents[1] / "demo" / "screenshot.png").read_bytes())
+    said = told("shot.png", "The deploy stopped. Which migration failed, and what is the trace?").text.splitlines()
+    assert said[:2] == [
+        '"Migration orders.0042_add_refund failed:"',
+        '"7f3a-c41e" (in "exit code 3, trace 7f3a-c41e")',
+    ]
+    assert told("shot.png", "How many buttons are there?").text.startswith("2")
+    assert told("shot.png", "What is this?").text == told("shot.png").text
+    kinds = {"exit_code": {"type": "integer"}, "trace": {"type": "string"}}
+    schema = {"type": "object", "properties": kinds, "required": [*kinds]}
+    found = sightline.vision_analyze(
+        prompt="The exit code and the trace?",
+        file_path=str(Path("shot.png").resolve()),
+        format={"type": "json_schema", "schema": schema},
+    )
+    assert isinstance(found, sightline.look.Envelope), found
+    assert found.parsed == {"exit_code": 3, "trace": "7f3a-c41e"}
+
+
 @requirement("boxes.one_way")
 def test_four_numbers_mean_the_same_in_the_words_in_the_boxes_and_in_the_block() -> None:
     found = told("dialog.png", "Where is the Cancel button?")

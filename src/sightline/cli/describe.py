@@ -150,11 +150,7 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | N
             f"{reference} could not be kept, and is not there to be drawn on",
             "see to the disk and repeat",
         )
-    boxes = [
-        [*_corners(each.at), f"{each.label} ?".lstrip() if _doubtful(each) else each.label]
-        for each in found.boxes
-        if each.at
-    ]
+    boxes = [[*_corners(each.at), _written(each, found)] for each in found.boxes if each.at]
     made = at.workers.ask("overlay", image.data, {"boxes": boxes})
     if isinstance(made, Refusal):
         return made
@@ -164,6 +160,15 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path) -> Refusal | N
         why = getattr(trouble, "strerror", None) or "that is no path of a file"
         return Refusal("not_permitted", f"{file} cannot be written: {why}", "give another --overlay")
     return None
+
+
+def _written(box: Placed, found: Analysis) -> str:
+    """What is written beside a box; nothing where it would only repeat the line that it is around."""
+    from sightline.model.asking import LOCAL
+
+    if found.seer == LOCAL and not found.question and box.label in found.text:
+        return ""
+    return f"{box.label} ?".lstrip() if _doubtful(box) else box.label
 
 
 def _corners(at: tuple[int, ...]) -> tuple[int, ...]:

@@ -108,6 +108,15 @@ def test_a_question_is_answered_with_its_box_and_what_cannot_be_is_a_no() -> Non
     assert "vision-proxy model PROVIDER/MODEL" in no.message
 
 
+@requirement("ask.VISION_NOT_SUPPORTED", "seer.local.no")
+def test_that_reading_does_not_answer_is_no_failure_of_a_provider() -> None:
+    file = str(Path("form.png").resolve())
+    no = sightline.vision_analyze(prompt="What breed is the dog?", file_path=file, model="local/local")
+    assert isinstance(no, sightline.look.Unanswered), no
+    assert (no.prefix, no.code) == ("VISION_NOT_SUPPORTED", "not_available")
+    assert no.message.startswith("only text and shapes were read here")
+
+
 @requirement("seer.local")
 def test_a_chart_gives_every_value() -> None:
     text = told("chart.png").text

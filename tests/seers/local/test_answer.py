@@ -13,8 +13,9 @@ from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.amounts import amounts, whole
 from sightline.seers.local.amounts import number as amount
-from sightline.seers.local.answer import NO, answer
+from sightline.seers.local.answer import answer
 from sightline.seers.local.figures import number
+from sightline.seers.local.noes import NO
 from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said

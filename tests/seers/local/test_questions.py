@@ -9,7 +9,8 @@ import pytest
 
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
-from sightline.seers.local.answer import NO, UNLOOKED, answer
+from sightline.seers.local.answer import answer
+from sightline.seers.local.noes import NO, UNLOOKED
 from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Chart, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said

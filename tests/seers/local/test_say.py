@@ -13,10 +13,10 @@ from sightline.look.doors import workers
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.local.answer import NO
 from sightline.seers.local.boxes import corners
 from sightline.seers.local.compare import compare, difference, regions
 from sightline.seers.local.fill import fill
+from sightline.seers.local.noes import NO
 from sightline.seers.local.reply import Page, reply
 from sightline.seers.local.say import NOTE, describe
 from sightline.seers.local.seen import Code, Part, Seen, Table

@@ -15,6 +15,7 @@ from sightline.seers.local.finding import unread_in
 from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, listed, outstanding
+from sightline.seers.local.noes import NO, UNLOOKED
 from sightline.seers.local.parting import questions
 from sightline.seers.local.phrases import key, words
 from sightline.seers.local.places import coded, located, sized, text_at, titled
@@ -29,15 +30,6 @@ from sightline.seers.local.subjects import (
 )
 from sightline.seers.local.tallies import counted, kind_of_chart, unlooked
 from sightline.seers.local.values import Value, value_of
-
-HELP = (
-    "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"
-    " machine; asked for a description, all the text is given"
-)
-NO = Refusal("unavailable", "only text and shapes were read here, and they do not answer this question", HELP)
-
-
-UNLOOKED = Refusal("unavailable", "parts, tables and charts are not looked for in a photograph", HELP)
 
 
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.local.answer import NO, answer
+from sightline.seers.local.answer import answer
 from sightline.seers.local.compare import compare, is_comparison, regions
 from sightline.seers.local.fill import fill
+from sightline.seers.local.noes import NO
 from sightline.seers.local.say import NOTE, describe, turn
 from sightline.seers.local.seen import Colour, Seen
 from sightline.seers.local.subjects import Said

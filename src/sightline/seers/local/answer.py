@@ -99,7 +99,9 @@ def _value(asked: Asked) -> Said | None:
 def _names(phrase: str, asked: Asked) -> Sequence[str]:
     """What a field may be called: as it is asked for, and without whose it is."""
     about = subject(phrase, asked.quoted)
-    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", about.name)
+    whole = bare(phrase)
+    named_so = whole if re.search(r"(?<!menu) items?$", whole) else about.name  # "total items" is no total
+    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", named_so)
     owner = _owner.match(plain)
     named = [plain, f"{owner['who']} {plain[owner.end() :]}"] if owner else [plain]
     if owner and owner["who"] in _ANYBODY:

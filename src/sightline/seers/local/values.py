@@ -36,6 +36,7 @@ _total = re.compile(
     r"(?:(?:grand|overall|final|invoice|order) )?total(?: (?:amount|sum|price|cost|due|payable|amount due|to pay))?"
     r"|amount (?:due|payable|to pay)|balance due"
 )
+_OWED = frozenset({"due", "payable", "pay"})
 _sentence = re.compile(r"(?<=[.;!?])\s+")
 
 
@@ -64,7 +65,11 @@ def _of_totals(seen: Seen, label: str) -> Value | None:
     called = {line: words(label_of(line.text)) for line in _single(seen)}
     if any("total" in name and not _total.fullmatch(" ".join(name)) for name in called.values()):
         return None
-    lines = [line for line, name in called.items() if _total.fullmatch(" ".join(name))]
+    owed = not _OWED.isdisjoint(words(label))  # of a total some may be paid already
+    lines = [
+        line for line, name in called.items()
+        if _total.fullmatch(" ".join(name)) and (not owed or not _OWED.isdisjoint(name))
+    ]  # fmt: skip
     found = [value for value in (_valued_by(line, seen) for line in lines) if value and _money.search(value.text)]
     same = len({key(value.text) for value in found}) == 1
     return found[0] if same and len(found) == len(lines) else None

@@ -84,6 +84,7 @@ def test_whatever_is_asked_its_questions_stand_in_it_and_are_shorter(text: str) 
         (SUMS, "What is the total?", '"21.70" (stands for "Total")'),
         (TAXED, "What is the total?", "17.30 (Net of Total); 21.70 (Gross of Total)"),
         (TAXED, "What is the Nut?", "no"),
+        (lines("Job 221 could not be printed."), "What is the job?", 'It says: "Job 221 could not be printed."'),
         (lines("Uploaded 5 files"), "Who uploaded?", 'It says: "Uploaded 5 files"'),
         (lines("Net total: $4.00", "Total: $5.00"), "What is the order total?", "no"),
     ],

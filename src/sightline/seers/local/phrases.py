@@ -7,6 +7,7 @@ import re
 _ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
 _LONG = 8  # letters from which on a name is known with one of them lost
 PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
+_BRIEF = 4  # words of a value that no colon sets off
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
 _number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
@@ -79,7 +80,7 @@ def value_in(text: str) -> str:
     pieces = text.split(" ")
     for at in range(1, len(pieces)):
         if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
-            return " ".join(pieces[at:])
+            return " ".join(pieces[at:]) if len(pieces) - at <= _BRIEF else ""  # more is a sentence
     return ""
 
 

@@ -42,9 +42,10 @@ format: setup ## let ruff format and sort
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format --quiet .
 
-e2e: setup ## real agents through the real proxy (installs Node 22 and the agents into a cache)
+e2e: setup ## real agents through the real proxy (installs Node, the agents and VS Code into a cache)
 	@scripts/e2e-env >/dev/null
 	@scripts/peers-env >/dev/null
+	@scripts/vscode-env >/dev/null
 	@$(BIN)/python -m pytest --override-ini addopts= --strict-markers --strict-config -p no:xdist -ra tests/e2e
 
 bench: setup ## the figures: proxy, acp, pixels, wires, retention, seers, reading (about an hour; bench/README.md)

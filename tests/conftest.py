@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+
+# A suite in the background of a script ignores Ctrl-C, and so would all that it starts; people start things in front.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hundreds of processes are started here: where nothing compiled may be kept, each compiles everything anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+from hypothesis import settings  # noqa: E402 - a hundred modules that are kept as well
 
 # A slow machine is no failure, and a failure is the same one every time.
 settings.register_profile("sightline", deadline=None, derandomize=True, database=None)
@@ -21,6 +34,16 @@ PERSONAL_ENDINGS = ("_API_KEY", "_AUTH_TOKEN", "_PROXY", "_proxy")
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: many tests wait, for a process or for a clock."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Ten thousand tests are found and stay to the end: nobody need look through them for garbage, then or later."""
+    gc.disable()
+    found = yield
+    gc.enable()
+    gc.freeze()
+    return found
 
 
 @pytest.fixture(autouse=True)

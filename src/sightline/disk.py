@@ -9,8 +9,10 @@ from pathlib import Path
 UNFINISHED = ".part"
 
 
-def write_whole(path: Path, data: bytes, *, mode: int = 0o600, fresh: bool = False) -> None:
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600, fresh: bool = False, kept: bool = False) -> None:
     """The file has these bytes or the ones it had before, also after a crash. `fresh`: it must not be there yet.
+
+    `kept`: `mode` is that of a file which was there, and stays so whatever new files get here.
 
     The name of the part cannot be guessed, and nothing that is planted under it is opened.
     """
@@ -18,6 +20,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, fresh: bool = Fal
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         with os.fdopen(handle, "wb") as file:
+            if kept and os.name == "posix":
+                os.fchmod(handle, mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

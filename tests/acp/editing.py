@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.cli.forked import Forked
+
 RELAY = (sys.executable, "-m", "sightline", "acp", "--")
 AGENT = str(Path(__file__).with_name("scripted_agent.py"))
 SEES = {"protocolVersion": 1, "agentCapabilities": {"promptCapabilities": {"image": True}}}
@@ -21,7 +23,7 @@ PATIENCE = 40  # seconds after which a test has failed: fewer than a look may ta
 
 
 class Editor:
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked) -> None:
         self.process = process
         self.updates: list[dict[str, Any]] = []
         self._last = 100
@@ -92,16 +94,15 @@ class Editor:
 
 @contextmanager
 def editor(
-    *argv: str, env: Mapping[str, str] | None = None, stderr: int | None = None, relay: Sequence[str] = RELAY
+    *argv: str, env: Mapping[str, str] | None = None, stderr: int = 2, relay: Sequence[str] = ()
 ) -> Iterator[Editor]:
-    """An editor that has started the relay in front of a command."""
-    process = subprocess.Popen(
-        [*relay, *argv],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env={**os.environ, **(env or {})},
-    )
+    """An editor that has started the relay in front of a command; `relay`: how, where that matters."""
+    variables, streams = {**os.environ, **(env or {})}, (subprocess.PIPE, subprocess.PIPE, stderr)
+    process: subprocess.Popen[bytes] | Forked
+    if relay:
+        process = subprocess.Popen([*relay, *argv], env=variables, stdin=streams[0], stdout=streams[1], stderr=stderr)
+    else:
+        process = Forked(["acp", "--", *argv], variables, None, streams)
     late = threading.Timer(PATIENCE, process.kill)
     late.start()
     try:

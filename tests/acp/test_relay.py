@@ -10,16 +10,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.acp.editing import BLIND, PATIENCE, SEES, Editor, acting, editor, image, text
+from tests.acp import editing
+from tests.acp.editing import BLIND, PATIENCE, RELAY, SEES, Editor, acting, image, text
 from tests.cli.command import assert_refused, sightline
 from tests.look.answering import Model, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.server import Exchange, Reply, Server
+
+editor = partial(editing.editor, relay=RELAY)  # here it is the process that matters
 
 PICTURE = paint_quadrants(some_colours(5))
 MIRROR = [sys.executable, "-c", "import os\nwhile piece := os.read(0, 65536): os.write(1, piece)"]
@@ -71,6 +75,32 @@ def test_a_line_of_a_hundred_megabytes_passes(method: str) -> None:
         assert ours.read() == line
         assert ours.read() == b"next\n"
         writing.join()
+
+
+@requirement("acp.together")
+@pytest.mark.parametrize("ahead", [0, 1, 20])
+def test_sessions_that_begin_together_are_all_looked_at(ahead: int, tmp_path: Path) -> None:
+    """As an editor restores several at once: whatever is loaded for the first of them, is loaded once."""
+    pictures = [image(paint_quadrants(some_colours(seed))) for seed in range(8)]
+    with editor(*MIRROR, stderr=subprocess.PIPE, env={"SIGHTLINE_SEER": "off"}) as ours:
+        ours.send("initialize", {"protocolVersion": 1}, "hello")
+        for number in range(ahead):
+            ours.send("session/load", {"sessionId": f"{number}", "cwd": str(tmp_path), "mcpServers": []}, f"l{number}")
+        for number, picture in enumerate(pictures):
+            ours.send("session/prompt", {"sessionId": f"{number}", "prompt": [picture]}, f"p{number}")
+            ours.send("session/load", {"sessionId": f"{number}", "cwd": str(tmp_path), "mcpServers": []}, f"m{number}")
+        assert ours.process.stdin
+        ours.process.stdin.close()
+        assert ours.process.stdout
+        came = [json.loads(line) for line in ours.process.stdout]
+        assert ours.process.stderr
+        assert ours.process.stderr.read() == b""
+    prompts = [each for each in came if each.get("method") == "session/prompt"]
+    assert sorted(each["id"] for each in prompts) == [f"p{number}" for number in range(8)]
+    for each in prompts:
+        assert any("sha256:" in str(block.get("text")) for block in each["params"]["prompt"]), "it was looked at"
+    loads = [each for each in came if each.get("method") == "session/load"]
+    assert all(each["params"]["mcpServers"] for each in loads)
 
 
 @requirement("acp.relay")

@@ -10,7 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+from tests.cli.forked import Forked
 
 COMMAND = (sys.executable, "-m", "sightline")
 
@@ -48,20 +51,36 @@ def sightline(
     env: Mapping[str, str] | None = None,
     given: str = "",
     folder: Path | None = None,
-    command: Sequence[str] = COMMAND,
+    command: Sequence[str] = (),
 ) -> Ended:
-    ended = subprocess.run(
-        [*command, *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        env=environment(**(env or {})),
-        cwd=folder,
-        timeout=120,
-        check=False,
+    """`command`: how it is to be started, where it matters that nothing of it was loaded before."""
+    variables = environment(**(env or {}))
+    ended = (
+        _started([*command, *words], variables, given, folder) if command else _forked(words, variables, given, folder)
     )
-    assert "Traceback" not in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.err, ended.err
+    return ended
+
+
+def _started(words: Sequence[str], env: Mapping[str, str], given: str, folder: Path | None) -> Ended:
+    ended = subprocess.run(
+        words, input=given, capture_output=True, text=True, env=env, cwd=folder, timeout=120, check=False
+    )
     return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def _forked(words: Sequence[str], env: Mapping[str, str], given: str, folder: Path | None) -> Ended:
+    with TemporaryFile() as into, TemporaryFile() as out, TemporaryFile() as err:
+        into.write(given.encode())
+        into.seek(0)
+        process = Forked(words, env, folder, (into.fileno(), out.fileno(), err.fileno()))
+        try:
+            code = process.wait(120)
+        finally:
+            process.kill()
+        out.seek(0)
+        err.seek(0)
+        return Ended(code, out.read().decode(), err.read().decode())
 
 
 def assert_refused(ended: Ended, *words: str) -> None:

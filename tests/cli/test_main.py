@@ -55,7 +55,7 @@ def test_what_needs_no_proxy_loads_none(words: list[str]) -> None:
 
 
 def test_help_lists_every_verb() -> None:
-    ended = sightline("--help")
+    ended = sightline("--help", command=COMMAND)
     assert ended.code == 0
     listed = {line.split()[0] for line in ended.out.splitlines() if line.startswith("    ") and line[4] != " "}
     assert listed == set(VERBS)
@@ -65,13 +65,13 @@ def test_help_lists_every_verb() -> None:
 @requirement("cli.help", "cli.exit")
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_has_an_example(verb: str) -> None:
-    ended = sightline(verb, "--help")
+    ended = sightline(verb, "--help", command=COMMAND)
     assert (ended.code, ended.err) == (0, "")
     assert f"example:\n  sightline {verb}" in ended.out
 
 
 def test_the_version_is_told() -> None:
-    assert sightline("--version").out == f"sightline {__version__}\n"
+    assert sightline("--version", command=COMMAND).out == f"sightline {__version__}\n"
 
 
 @requirement("cli.exit")
@@ -100,7 +100,7 @@ def test_the_version_is_told() -> None:
     ],
 )
 def test_wrong_usage_ends_with_2(words: list[str]) -> None:
-    ended = sightline(*words)
+    ended = sightline(*words, command=COMMAND)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -26,11 +26,14 @@ from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 
+BEHIND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND)
+"""As a script starts what is to run in its background."""
+
 
 @contextmanager
-def serving(*words: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*words: str, command: Sequence[str] = COMMAND, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process and its address, once it listens."""
-    command = [*COMMAND, "serve", "--port", "0", *words]
+    command = [*command, "serve", "--port", "0", *words]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**{**ALONE, **env})
     ) as process:
@@ -67,13 +70,26 @@ def test_it_says_where_it_listens_then_how_each_agent_is_pointed_there_then_how_
 
 
 @requirement("serve.stops")
+@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(("told", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int) -> None:
-    with serving() as (process, address):
+def test_it_stops_when_it_is_told_to(told: signal.Signals, code: int, workers: str) -> None:
+    with serving("--workers", workers) as (process, address):
         assert get(address, "/sightline/health")[0] == 200
         process.send_signal(told)
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (code, "")
+
+
+@requirement("serve.background")
+def test_in_the_background_of_a_script_an_interrupt_is_meant_for_others() -> None:
+    with serving(command=BEHIND) as (process, address):
+        process.send_signal(signal.SIGINT)
+        for _ in range(10):  # nothing would be answered any more once it had begun to leave
+            assert get(address, "/sightline/health")[0] == 200
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (143, "")
 
 
 @requirement("upstream.configured", "serve.config")
@@ -150,14 +166,15 @@ def test_workers_share_a_port_and_one_that_is_killed_is_replaced() -> None:
         assert len(first) == 2
         # One that has just begun would not be replaced: it would fail again.
         while any(time.time() - Path(f"/proc/{each}").stat().st_ctime < 3 for each in first):
-            get(address, "/sightline/health")
+            time.sleep(0.05)
         os.kill(min(first), signal.SIGKILL)
         while len(now := {int(each) for each in children.read_text().split()}) < 2 or now == first:
             with contextlib.suppress(ConnectionError):  # one that the killed worker had been dealt
                 assert get(address, "/sightline/health")[0] == 200
+            time.sleep(0.05)
         assert get(address, "/sightline/health")[0] == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 143
+        assert process.wait(120) == 143
         assert not any(Path(f"/proc/{each}").exists() for each in now)
 
 

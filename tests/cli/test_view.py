@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
-from tests.cli.command import COMMAND, POWERLESS, Ended, assert_refused, sightline
+from tests.cli.command import POWERLESS, Ended, assert_refused, sightline
 from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.pixels.bitmaps import flag
 from tests.requirements import requirement
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return working
 
 
-def view(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> Ended:
+def view(folder: Path, *words: str, command: Sequence[str] = ()) -> Ended:
     return sightline("view", *words, folder=folder, env={"TMPDIR": str(folder / "temporary")}, command=command)
 
 

@@ -72,7 +72,11 @@ def test_a_link_that_is_planted_under_the_name_of_the_part_is_not_followed(
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_the_mode_is_the_one_that_was_asked_for(tmp_path: Path, mode: int) -> None:
-    write_whole(tmp_path / "file", b"new", mode=mode)
+    former = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "file", b"new", mode=mode)
+    finally:
+        os.umask(former)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
 
 
@@ -81,3 +85,13 @@ def test_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_whole(tmp_path / "folder", b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+
+
+def test_the_mode_of_a_file_that_was_there_stays_whatever_new_ones_get(tmp_path: Path) -> None:
+    former = os.umask(0o077)
+    try:
+        write_whole(tmp_path / "kept", b"", mode=0o640, kept=True)
+        write_whole(tmp_path / "new", b"", mode=0o666)
+    finally:
+        os.umask(former)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("kept", "new")] == [0o640, 0o600]

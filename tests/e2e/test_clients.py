@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.proxy.legs import Call as LegCall
+from tests.proxy.legs import Leg, Script, serving
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -52,15 +54,42 @@ def test_a_picture_that_the_ai_sdk_wrote_as_text_arrives_as_pixels(
         assert SHOWN in said_by(*command, proxy.url, *rest, AGENTS=str(agents.parents[1]))
 
 
+def peers_python() -> Path:
+    home = subprocess.run([ROOT / "scripts" / "peers-env"], capture_output=True, text=True, check=True).stdout.strip()
+    return Path(home, "bin", "python")
+
+
 @WAYS
 @pytest.mark.parametrize("shape", ["attached", "sibling"])
 @requirement("e2e.google_genai")
 def test_google_s_own_package_sees_and_is_told(tmp_path: Path, picture: Path, shape: str, way: str) -> None:
-    home = subprocess.run([ROOT / "scripts" / "peers-env"], capture_output=True, text=True, check=True).stdout.strip()
-    command = [Path(home, "bin", "python"), CLIENTS / "google_genai.py"]
+    command = [peers_python(), CLIENTS / "google_genai.py"]
     rest = [str(picture), shape, way]
     with Provider() as provider, sightline(tmp_path / "a", provider.url) as proxy:
         assert SHOWN in said_by(*command, proxy.url, "gemini-3.8-flash", *rest)
     with deepseek() as provider, sightline(tmp_path / "b", f"deepseek={provider.url}") as proxy:
         said = said_by(*command, f"{proxy.url}/u/deepseek", "deepseek-v4-pro", *rest)
         assert f"I was told: image 1 of 1: {SHOWN}" in said
+
+
+@WAYS
+@requirement("e2e.google_genai.chat")
+def test_a_chat_of_google_s_own_package_keeps_what_its_model_asked(tmp_path: Path, way: str) -> None:
+    """Its history has a content for each chunk of a stream; our call stands between those where it stood."""
+    looks = Leg("I will look.", (LegCall("call_a1b2c3d4e5f6a7b8", "analyze_image", {"images": [], "question": "?"}),))
+    script = Script("gemini", [looks, Leg("It is E42."), Leg("Bye."), Leg("And bye.")])
+    with (
+        serving(script) as server,
+        sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env={"SIGHTLINE_TOOL": "on"}) as proxy,
+    ):
+        told = said_by(
+            *(peers_python(), CLIENTS / "google_genai_chat.py", f"{proxy.url}/u/x", "m", way), "Which?", "Sure?", "So?"
+        )
+    assert told.split("\n")[:3] == ["I will look.It is E42.", "Bye.", "And bye."]
+    (first, answered), second, third = (script.items(number) for number in (0, 1)), script.items(2), script.items(3)
+    parts = [next(iter(part)) for content in second for part in content["parts"] if part.get("text") != ""]
+    words = ["text", "text"] if way == "stream" else ["text"]
+    assert parts == ["text", *words, "functionCall", "functionResponse", *words, "text"]
+    assert [each for each in second if "functionResponse" in each["parts"][0]] == [answered[-1]]
+    assert second[:1] == first
+    assert third[: len(second)] == second, "the same beginning gives the same beginning"

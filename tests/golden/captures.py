@@ -7,6 +7,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path as File
 from typing import Any
@@ -73,13 +74,18 @@ def payloads(tree: Json, place: Path = ()) -> Iterator[Payload]:
     """Every base64 text of an image in every string, also where the string is JSON itself."""
     match tree:
         case str():
-            yield from (Payload(place, run) for run in runs(tree) if decoded(run).startswith(MAGIC))
+            yield from (Payload(place, run) for run in _images(tree))
         case list():
             for index, item in enumerate(tree):
                 yield from payloads(item, (*place, index))
         case dict():
             for key, value in tree.items():
                 yield from payloads(value, (*place, key))
+
+
+@lru_cache(4096)  # a text is said again with each request that comes after it
+def _images(text: str) -> tuple[str, ...]:
+    return tuple(run for run in runs(text) if decoded(run).startswith(MAGIC))
 
 
 def decoded(run: str) -> bytes:

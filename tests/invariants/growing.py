@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -146,8 +146,13 @@ def unmarked(value: Any) -> Any:
 
 def normal(body: Any, wire: Wire) -> list[str]:
     """A request as a prompt cache reads it: what comes first, then its messages."""
-    head = json.dumps([plain(unmarked(body.get(key))) for key in wire.head], sort_keys=True)
-    return [head, *(json.dumps(plain(unmarked(message)), sort_keys=True) for message in body[wire.items])]
+    head = "".join(_read(json.dumps(body.get(key))) for key in wire.head)
+    return [head, *(_read(json.dumps(message)) for message in body[wire.items])]
+
+
+@lru_cache(4096)  # a message is said again with each request that comes after it
+def _read(message: str) -> str:
+    return json.dumps(plain(unmarked(json.loads(message))), sort_keys=True)
 
 
 def plain(value: Any) -> Any:

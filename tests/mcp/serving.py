@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -17,6 +16,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import CallToolResult, ImageContent, Implementation, TextContent
 
 from tests.cli.command import ALONE, COMMAND, environment
+from tests.cli.forked import Forked
 
 Way = tuple[Literal["stdio", "http"], Literal["legacy", "auto"]]
 WAYS: tuple[Way, ...] = (("stdio", "legacy"), ("stdio", "auto"), ("http", "legacy"), ("http", "auto"))
@@ -24,17 +24,19 @@ MODERN = "2026-07-28"
 
 
 @contextmanager
-def served(folder: Path, *flags: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """`sightline serve` in a process of its own; gives the address of the proxy."""
-    command = [*COMMAND, "serve", "--port", "0", *flags]
+def served(
+    folder: Path, *flags: str, env: Mapping[str, str] | None = None, verb: tuple[str, ...] = ("serve",)
+) -> Iterator[str]:
+    """`sightline serve`, or another verb that listens, in a process of its own; gives its address."""
     variables = environment(**{**ALONE, **(env or {})})
-    with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
+    process = Forked([*verb, "--port", "0", *flags], variables, folder, (0, subprocess.PIPE, 2))
+    assert process.stdout is not None
+    with process.stdout:
+        line = process.stdout.readline().decode()
         try:
-            yield line.split()[-1]
+            yield line[line.index("http://") :].split()[0].removesuffix("/mcp.")
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             process.wait(30)
 
 

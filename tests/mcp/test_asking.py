@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,13 @@ from tests.requirements import requirement
 
 NOBODY = "eyes.invalid:9"
 ELSEWHERE = {
-    "SIGHTLINE_UPSTREAMS": json.dumps({**ABSENT, "far": {"baseUrl": f"http://{NOBODY}/v1"}}),
+    "SIGHTLINE_UPSTREAMS": json.dumps(
+        {
+            **ABSENT,
+            "far": {"baseUrl": f"http://{NOBODY}/v1", "apiKey": "sk-far"},
+            "locked": {"baseUrl": "http://locked.invalid:9/v1"},
+        }
+    ),
     "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}}),
 }
 CALL = {"images": ["shot.png"], "question": "What is it?", "model": "far/eye"}
@@ -74,6 +81,65 @@ async def test_a_client_that_cannot_ask_gets_the_command_to_run(way: Way, folder
         assert f"sightline consent yes {NOBODY}" in texts(result)[0]
         file = {"file_path": str(folder / "shot.png"), "prompt": "?", "model": "far/eye"}
         assert f"sightline consent yes {NOBODY}" in texts(await one.call_tool("vision_analyze", file))[0]
+
+
+@requirement("mcp.consent.matters")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_nobody_is_asked_about_a_call_that_fails_whatever_they_say(way: Way, folder: Path) -> None:
+    (folder / "page.png").write_text("<html></html>")
+    file, film = str(folder / "shot.png"), str(folder / "page.png")
+    vain: list[tuple[str, dict[str, Any]]] = [
+        ("analyze_image", {**CALL, "images": ["gone.png"]}),
+        ("analyze_image", {**CALL, "images": ["shot.png", "/etc/hostname"]}),
+        ("analyze_image", {**CALL, "images": ["page.png"]}),
+        ("analyze_image", {**CALL, "crop": [{"image_index": 3, "region": "top"}]}),
+        ("analyze_image", {**CALL, "question": " "}),
+        ("analyze_image", {**CALL, "colour": "red"}),
+        ("analyze_image", {**CALL, "model": "nobody/eye"}),
+        ("analyze_image", {**CALL, "model": "far/blind"}),  # nothing says that it sees
+        ("analyze_image", {**CALL, "model": "locked/eye"}),  # there is no key
+        ("vision_analyze", {"prompt": "?", "file_path": "/no/such.png", "model": "far/eye"}),
+        ("vision_analyze", {"prompt": "?", "file_path": file, "model": "locked/eye"}),
+        ("vision_analyze", {"prompt": "?", "file_path": file, "model": "far/blind"}),
+        ("vision_analyze", {"prompt": "?", "file_url": "http://127.0.0.1/a.png", "model": "far/eye"}),
+        ("vision_analyze", {"prompt": "", "file_path": file, "model": "far/eye"}),
+        ("video_analyze", {"file_path": film, "model": "far/eye"}),
+    ]
+    user = User("accept")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        for name, arguments in vain:
+            assert (await one.call_tool(name, arguments)).is_error
+            assert user.asked == [], (name, arguments)
+        await one.get_prompt("describe", {"images": "gone.png", "model": "far/eye"})
+        assert user.asked == []
+        await one.call_tool("vision_analyze", {"prompt": "?", "file_path": file, "model": "far/eye"})
+        assert len(user.asked) == 1
+    assert consents() == {NOBODY: True}
+
+
+@requirement("mcp.consent.matters")
+async def test_calls_that_come_together_ask_once(folder: Path) -> None:
+    user = User("decline")
+    async with client(WAYS[0], folder, env=ELSEWHERE, elicitation_callback=user) as one:
+        results = await asyncio.gather(*(one.call_tool("analyze_image", CALL) for _ in range(4)))
+    assert all("sightline consent yes" in texts(each)[0] for each in results)
+    assert len(user.asked) == 1
+
+
+@requirement("mcp.consent.each")
+@pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
+async def test_what_one_client_s_user_declines_another_s_is_asked(way: Way, folder: Path) -> None:
+    no, yes = User("decline"), User("accept")
+    with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
+        for credential in ("one", "two"):
+            headers = {"authorization": credential}
+            async with at(f"{url}/mcp", way, headers=headers, elicitation_callback=no) as one:
+                for _ in range(2):
+                    assert "sightline consent yes" in texts(await one.call_tool("analyze_image", CALL))[0]
+        assert len(no.asked) == 2, "each was asked once"
+        async with at(f"{url}/mcp", way, name="other", elicitation_callback=yes) as other:
+            assert "consent" not in texts(await other.call_tool("analyze_image", CALL))[0]
+    assert len(yes.asked) == 1
 
 
 @requirement("mcp.consent")
@@ -147,6 +213,21 @@ async def test_folders_that_the_client_names_may_be_read(way: Way, folder: Path,
             roots.uris = []
             await one.session.send_notification(RootsListChangedNotification())
             assert "outside the folders" in texts(await one.call_tool("view_image", there))[0]
+
+
+@requirement("mcp.consent.matters")
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
+async def test_consent_waits_for_the_folder(way: Way, folder: Path, elsewhere: Path) -> None:
+    """Whether an image can be sent at all may depend on the client's folders: those are asked for first."""
+    there = {**CALL, "images": [str(elsewhere / "there.png")]}
+    user = User("accept")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user, list_roots_callback=Roots()) as one:
+        assert "outside the folders that may be read" in texts(await one.call_tool("analyze_image", there))[0]
+    assert user.asked == []
+    roots = Roots(elsewhere)
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user, list_roots_callback=roots) as one:
+        assert "consent" not in texts(await one.call_tool("analyze_image", there))[0]
+    assert len(user.asked) == 1
 
 
 @requirement("mcp.roots")

@@ -57,6 +57,10 @@ def started(host: str, block: Block) -> list[str]:
     return [server["command"], *server["args"]]
 
 
+def _pinned(folder: str) -> Any:
+    return json.loads((ROOT / "tests" / "e2e" / folder / "package.json").read_text("utf-8"))
+
+
 def _said(block: Block) -> str:
     return f"in {block.file}:\n{block.text}" if block.file else block.text
 
@@ -70,13 +74,15 @@ def test_there_is_a_block_for_each_host() -> None:
 
 @requirement("mcp.e2e")
 def test_the_page_says_which_hosts_are_run_in_which_version() -> None:
-    pinned = json.loads((ROOT / "tests" / "e2e" / "env" / "package.json").read_text("utf-8"))
+    pinned = _pinned("env")
     versions = {**pinned["dependencies"], **pinned["optionalDependencies"]}
+    code = _pinned("vscode")["dependencies"]["code-server"].replace("4.", "1.", 1)  # numbered after VS Code's
     page = (ROOT / "docs" / "mcp.md").read_text("utf-8").partition("\n## Hosts\n")[2]
     rows = dict(re.findall(r"^\| ([^|]+) \| (no|[\d.]+) \|", page, re.MULTILINE))
     assert rows.keys() == BLOCKS.keys()
     assert {host: version for host, version in rows.items() if version != "no"} == {
-        host: versions[package] for host, package in _RUN.items()
+        **{host: versions[package] for host, package in _RUN.items()},
+        "VS Code": code,
     }
 
 

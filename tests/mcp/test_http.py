@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp.client import Client
@@ -15,6 +18,7 @@ from tests.mcp.serving import WAYS, Way, at, images, served, texts
 from tests.proxy.raw import Got, exchange, plug
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.provider import Provider
 
 HTTP = WAYS[2:]
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -51,6 +55,27 @@ def test_a_page_of_the_web_cannot_come_in(folder: Path) -> None:
         assert exchange(url, "/sightline/health", method="GET").status == 200
 
 
+@requirement("mcp.bad_bodies")
+def test_what_is_no_message_is_told_in_a_line(folder: Path) -> None:
+    eras = ((), (("mcp-protocol-version", "2026-07-28"), ("mcp-method", "ping")))
+    with served(folder) as url:
+        for body, code in [
+            (b"{", -32700),
+            (b"[" * 100_000, -32700),
+            (b"null", -32600),
+            (b"[]", -32600),
+            (b"{}", -32600),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600),
+            (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+        ]:
+            for headers in eras:
+                got = post(url, *headers, body=body)
+                told = json.loads(got.body)
+                assert (got.status, told["error"]["code"]) == (400, code), body[:40]
+                assert len(told["error"]["message"].splitlines()) == 1
+        assert post(url, body=PING).status in (200, 400), "and it goes on"
+
+
 @requirement("mcp.http.guarded")
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
 async def test_a_proxy_with_a_token_asks_for_it_here_too(way: Way, folder: Path) -> None:
@@ -80,11 +105,12 @@ async def test_nobody_sees_what_another_credential_has_seen(way: Way, folder: Pa
 
 @requirement("mcp.http.anybody")
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
-async def test_whoever_has_no_credential_is_listed_no_image_of_the_user_s(
-    way: Way, folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "private.png").write_bytes(paint_quadrants(some_colours(seed=8)))
+async def test_whoever_has_no_credential_sees_no_image_of_the_user_s(way: Way, folder: Path, tmp_path: Path) -> None:
+    private = paint_quadrants(some_colours(seed=8))
+    (tmp_path / "private.png").write_bytes(private)
     assert sightline("view", "private.png", folder=tmp_path).code == 0
+    assert sightline("view", "shot.png", folder=folder).code == 0
+    digest = hashlib.sha256(private).hexdigest()
 
     async def listed(one: Client) -> list[list[str]]:
         found = json.loads(texts(await one.call_tool("list_images", {}))[0])["images"]
@@ -99,9 +125,44 @@ async def test_whoever_has_no_credential_is_listed_no_image_of_the_user_s(
                 found, resources, said = await listed(one)
                 assert (len(found), len(resources)) == (least, least)
                 assert len(said) == 1
+                no = await one.call_tool("view_image", {"path": f"sha256:{digest}"})
+                assert "the record holds no image" in texts(no)[0], "a hash is no permission"
+                no = await one.call_tool("analyze_image", {"images": [f"sha256:{digest}"], "question": "?"})
+                assert "the record holds no image" in texts(no)[0]
+                with pytest.raises(Exception, match="holds no image"):
+                    await one.read_resource(f"sightline://sha256/{digest}")
     with served(folder, env={"SIGHTLINE_LIST_IMAGES": "all"}) as url:
         async with at(f"{url}/mcp", way) as one:
-            assert [len(each) for each in await listed(one)] == [2, 2, 2], "the user says so"
+            assert [len(each) for each in await listed(one)] == [1, 1, 1], "all that such clients have seen"
+    assert sightline("view", f"sha256:{digest}", folder=folder).code == 0, "and the user sees everything"
+
+
+@requirement("mcp.http.pasted")
+@pytest.mark.parametrize("way", HTTP, ids="-".join)
+async def test_what_was_pasted_through_the_proxy_is_there_for_its_credential(way: Way, folder: Path) -> None:
+    with Provider() as provider:
+        for name, key in (("open", ""), ("keyed", "sk-settings")):
+            upstream = {"baseUrl": {"anthropic": provider.url}, **({"apiKey": key} if key else {})}
+            env = {"SIGHTLINE_UPSTREAMS": json.dumps({name: upstream})}
+            with served(folder, env=env) as url:
+                for number, headers in enumerate(({}, {"x-api-key": "sk-one"}, {"authorization": "Bearer sk-two"})):
+                    picture = paint_quadrants(some_colours(seed=20 + number + 10 * bool(key)))
+                    body = json.dumps(pasted(picture)).encode()
+                    usual = [("content-type", "application/json"), *headers.items()]
+                    got = await asyncio.to_thread(exchange, url, f"/u/{name}/v1/messages", body, "POST", usual)
+                    assert got.status == 200, got.body
+                    image = {"path": f"sha256:{hashlib.sha256(picture).hexdigest()}"}
+                    own = {"x-api-key": key} if key else headers
+                    async with at(f"{url}/mcp", way, headers=own) as one:
+                        assert images(await one.call_tool("view_image", image))
+                    async with at(f"{url}/mcp", way, headers={"authorization": "Bearer sk-other"}) as other:
+                        assert "the record holds no image" in texts(await other.call_tool("view_image", image))[0]
+
+
+def pasted(picture: bytes) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": b64encode(picture).decode()}
+    content = [{"type": "image", "source": source}, {"type": "text", "text": "What is it?"}]
+    return {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": content}]}
 
 
 @requirement("mcp.http.root")

@@ -18,6 +18,20 @@ from tests.look.eyes import eyes, named
 from tests.mcp.serving import Way, client
 from tests.requirements import requirement
 
+CHANGING = [
+    ("model", {"model": "openai/gpt-5"}),
+    ("consent", {"answer": "no", "provider": "openai"}),
+    ("mode", {"value": "off"}),
+    ("context", {"value": "off"}),
+    ("tool", {"value": "off"}),
+    ("max-images-per-call", {"value": "3"}),
+    ("max-batch", {"value": "3"}),
+    ("cache-size", {"value": "3"}),
+    ("grounding-models", {"action": "add", "model": "mine/eye"}),
+    ("grounding-models", {"action": "remove", "model": "mine/eye"}),
+    ("grounding-models", {"action": "reset"}),
+]
+
 
 @requirement("mcp.prompts")
 async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> None:
@@ -45,6 +59,12 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
             assert f"{folder}/shot.png" in await said("list")
             assert "sightline vision-proxy mode always" in await said("mode", value="always")
             assert "sightline vision-proxy consent yes openai" in await said("consent", answer="yes", provider="openai")
+            assert "no provider has been named yet" in await said("consent", answer="list")
+            assert "no provider has been named yet" in await said("consent")
+            assert "qwen" in await said("grounding-models", action="list")
+            for verb, filled in CHANGING:
+                command = f"in a shell: sightline vision-proxy {verb} {' '.join(filled.values())}"
+                assert command in await said(verb, **filled), verb
             assert "no such file" in await said("describe", images="gone.png")
             for verb, filled, why in [
                 ("mode", {"value": "sometimes"}, "usage: /vision-proxy mode"),

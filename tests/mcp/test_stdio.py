@@ -109,8 +109,21 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
             (b"{not json", -32700),
             (b"\xff\xfe\x00", -32700),
             (b"[" * 100_000, -32700),
+            (
+                b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": '
+                + b'{"a":' * 100_000
+                + b"1"
+                + b"}" * 100_001,
+                -32700,
+            ),
             (b'"words"', -32600),
             (b"[]", -32600),
+            (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}]', -32600),
+            (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": {"a": 1}, "method": "ping"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": [1], "method": "tools/list"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": false, "method": "ping"}', -32600),
+            (b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}', -32600),
             (b'{"id": 1}', -32600),
             (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', -32700),
             (b'{"jsonrpc": "2.0", "id": true, "method": 7}', -32600),
@@ -128,6 +141,7 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
         raw.send({"jsonrpc": "2.0", "id": 99, "result": {}})  # to a question that nobody asked
         raw.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "nobody's"}})
         raw.send({"jsonrpc": "2.0", "method": "notifications/unheard-of"})
+        raw.send({"jsonrpc": "2.0", "method": "notifications/unheard-of", "params": {"id": 7}})
         assert raw.ask("ping", "a name")["id"] == "a name"
         assert raw.left() == b""
 
@@ -145,12 +159,31 @@ def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
             (b'{"jsonrpc": "1.0", "id": 6, "method": "ping"}', 6, -32600),
             (b'{"jsonrpc": "2.0", "id": "seven", "method": "tools/list", "params": [1]}', "seven", -32600),
             (b'{"jsonrpc": "2.0", "id": 8, "method": 7}', 8, -32600),
+            (
+                b'{"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"a":' + b"[" * 400 + b"]" * 400 + b"}}",
+                9,
+                -32700,
+            ),
+            (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', 1.5, -32600),
+            (b'{"jsonrpc": "2.0", "id": 2.0, "method": "tools/list", "params": {}}', 2.0, -32600),
         ]:
             raw.send(line)
             said = raw.heard()
             assert (said["id"], said["error"]["code"]) == (number, code), line
             assert ("half a surrogate pair" in said["error"]["message"]) == (line is half)
         assert raw.ask("ping", 9)["result"] == {}
+        assert raw.left() == b""
+
+
+@requirement("mcp.bad_lines")
+def test_a_second_handshake_is_refused_and_the_first_one_stands(folder: Path) -> None:
+    with pipe(folder) as raw:
+        assert raw.ask("initialize", 1, protocolVersion=7)["error"]["code"] == -32602
+        raw.hello()
+        no = raw.ask("initialize", 2, **HELLO)
+        assert (no["id"], no["error"]["code"]) == (2, -32600)
+        assert "open another one" in no["error"]["message"]
+        assert raw.ask("tools/list", 3)["result"]["tools"]
         assert raw.left() == b""
 
 

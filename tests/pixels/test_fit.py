@@ -482,11 +482,11 @@ def test_a_folded_page_is_the_same_every_time() -> None:
     ids=str,
 )
 def test_a_task_of_another_process_makes_the_same(target: Target) -> None:
-    arguments = json.loads(json.dumps(task(target)))
-    made = fit_task(TALL, arguments)
+    arguments, data = json.loads(json.dumps(task(target))), saved(page(640, 3000), "image/png")
+    made = fit_task(data, arguments)
     assert not isinstance(made, Refusal)
-    result, data = made
-    assert read_back(json.loads(json.dumps(result)), data) == fit(TALL, target)
+    result, pixels = made
+    assert read_back(json.loads(json.dumps(result)), pixels) == fit(data, target)
 
 
 def test_a_task_that_fails_is_a_refusal() -> None:

@@ -391,6 +391,51 @@ def echo(wire: str, whole: Json) -> list[Json]:
     return [whole["candidates"][0]["content"]]
 
 
+def parted(wire: str, items: Sequence[Json], cut: int = 0) -> list[Json]:
+    """What an assistant said in as many messages as there are blocks of it, and its words cut behind so many letters.
+
+    A call of ours stands with what was said before it, or else behind it.
+    """
+    if wire == "openai_responses":
+        return list(items)
+    key = {"anthropic": "content", "gemini": "parts"}.get(wire)
+    found: list[Json] = []
+    for item in items:
+        if key is None:
+            found += _parted_chat(item)
+            continue
+        groups: list[list[Json]] = []
+        for block in _cut(_merged(item[key]), cut) if wire == "gemini" else item[key]:
+            if not groups or (not _is_ours(block) and not all(map(_is_ours, groups[-1]))):
+                groups.append([])
+            groups[-1].append(block)
+        found += [{**item, key: group} for group in groups]
+    return found
+
+
+def _parted_chat(message: Json) -> list[Json]:
+    groups: list[list[Json]] = [[]]
+    for call in message.get("tool_calls", ()):
+        alone = message["content"] or not all(_is_ours(each["function"]) for each in groups[-1])
+        if alone and not _is_ours(call["function"]):
+            groups.append([])
+        groups[-1].append(call)
+    words = {key: value for key, value in message.items() if key != "tool_calls"}
+    first = [words] if not groups[0] else [{**words, "tool_calls": groups[0]}]
+    return [*first, *({"role": "assistant", "content": None, "tool_calls": group} for group in groups[1:])]
+
+
+def _cut(blocks: Sequence[Json], letters: int) -> list[Json]:
+    first, *others = blocks or [{}]
+    if not 0 < letters < len(first.get("text", "")):
+        return list(blocks)
+    return [{"text": first["text"][:letters]}, {"text": first["text"][letters:]}, *others]
+
+
+def _is_ours(block: Json) -> bool:
+    return (block.get("functionCall") or block).get("name") in OURS
+
+
 def joined(wire: str, legs: Sequence[Leg]) -> Json:
     """What a client would see of a model that knew the answer: all that was said, in one."""
     seen = [leg.visible for leg in legs]

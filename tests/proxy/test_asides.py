@@ -172,6 +172,32 @@ def test_where_a_tool_more_would_change_what_is_asked_none_is_offered(tmp_path: 
     assert script.asked[0].get("tools") == more.get("tools", tools(wire))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stored", [{"store": True}, {"store": None}, {}])
+@requirement("loop.injected", "loop.stored")
+def test_where_nothing_is_kept_what_a_request_says_of_keeping_means_nothing(
+    tmp_path: Path, stored: Json, stream: bool
+) -> None:
+    """An upstream that is known to keep no answer; a request that names one is none of ours all the same."""
+    wire = "openai_responses"
+    script = Script(wire, [LOOKS, FOUND, Leg("Bye."), Leg("No.")])
+
+    def sent(items: Sequence[Json], **more: Any) -> bytes:
+        whole = {**body(wire, items, stream=stream), **more}
+        given = {key: value for key, value in whole.items() if key != "store"} | stored
+        return exchange(proxy.url, "/u/deepseek/v1/responses", json.dumps(given).encode()).body
+
+    with serving(script) as server, sightline(tmp_path, f"deepseek=http://127.0.0.1:{server.port}", env=ON) as proxy:
+        first = [user(wire, "Which code?")]
+        whole = heard(wire, sent(first), stream=stream)
+        sent([*first, *echo(wire, whole), user(wire, "Thanks.")])
+        sent([user(wire, "And?")], previous_response_id="resp_1")
+    assert seen(wire, whole) == joined(wire, [LOOKS, FOUND])
+    told = script.items(1)[len(first) + len(said(wire, LOOKS)) :]
+    assert script.items(2) == [*first, *said(wire, LOOKS), *told, *said(wire, FOUND), user(wire, "Thanks.")]
+    assert ["analyze_image" in names(wire, given) for given in script.asked] == [True, True, True, False]
+
+
 @EVERY_WIRE
 @requirement("loop.injected")
 def test_the_clients_own_tool_of_that_name_wins_and_so_does_ours_by_way_of_mcp(tmp_path: Path, wire: str) -> None:

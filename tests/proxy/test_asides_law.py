@@ -24,6 +24,7 @@ from tests.proxy.legs import (
     echo,
     heard,
     joined,
+    parted,
     path,
     results,
     said,
@@ -75,8 +76,8 @@ def conversations(draw: st.DrawFn) -> list[list[Leg]]:
 class Conversation:
     """Both sides of it: what the client holds, and what a client would hold that ran the tools itself."""
 
-    def __init__(self, wire: str, base: str, script: Script, *, drops: bool) -> None:
-        self.wire, self.base, self.script, self.drops = wire, base, script, drops
+    def __init__(self, wire: str, base: str, script: Script, *, drops: bool, parts: bool = False) -> None:
+        self.wire, self.base, self.script, self.drops, self.parts = wire, base, script, drops, parts
         self.holds: list[Json] = [user(wire, f"conversation {next(_number)}")]
         self.ours: list[Json] = [*self.holds]
         self.last = Leg()
@@ -88,17 +89,26 @@ class Conversation:
         assert seen(self.wire, whole) == joined(self.wire, legs)
         assert used(self.wire, whole) == (100 + legs[-1].used, sum(leg.used for leg in legs))
         self.ours += self._brought(self.last.calls, asked[0])
+        if self.parts and self.wire == "openai_responses":
+            self.ours = self._interleaved(self.ours)
         assert asked[0] == self.ours
         grown, kept = [*self.ours], [*self.ours]
+        cut = len("".join(leg.text for leg in legs)) // 2
         for number, leg in enumerate(legs[:-1], 1):
             items = asked[number]
             told = self._brought(leg.asks, items)
             grown += [*said(self.wire, leg), *told]
-            kept += [*self._kept(leg), *told]
+            kept += [*self._parted(self._kept(leg), cut), *told]
+            cut -= len(leg.text)
             assert items == grown
-        self.ours = [*kept, *self._kept(legs[-1])]
-        self.holds += [self._dropped(item) for item in echo(self.wire, whole) if not self._is_thought(item)]
+        self.ours = [*kept, *self._parted(self._kept(legs[-1]), cut)]
+        seen_ = [self._dropped(item) for item in echo(self.wire, whole) if not self._is_thought(item)]
+        self.holds += self._parted(seen_, len("".join(leg.text for leg in legs)) // 2)
         self.last = legs[-1]
+
+    def _parted(self, items: list[Json], cut: int) -> list[Json]:
+        """As a client keeps it that makes several messages of one answer."""
+        return parted(self.wire, items, cut) if self.parts else items
 
     def sent(self, asked: Json, legs: list[Leg], *, stream: bool) -> tuple[bytes, list[Json]]:
         """What the client gets, and what the upstream was asked for it."""
@@ -111,10 +121,31 @@ class Conversation:
     def goes_on(self, words: str) -> None:
         """The client's part: what its tools brought, or the user's next words."""
         if self.last.calls:
-            self.holds += results(self.wire, [(call, f"brought {call.id}") for call in self.last.visible.calls])
+            brought = results(self.wire, [(call, f"brought {call.id}") for call in self.last.visible.calls])
+            self.holds = self._beside(brought) if self.parts and "call_id" in brought[0] else [*self.holds, *brought]
         else:
             self.holds.append(user(self.wire, words))
             self.ours.append(user(self.wire, words))
+
+    def _interleaved(self, items: list[Json]) -> list[Json]:
+        """The results of the last calls, each where the client has its own."""
+        calls = [call.id for call in self.last.calls]
+        if not calls or items[-1]["type"] == "message":
+            return items
+        before, behind = items[: -2 * len(calls)], items[-2 * len(calls) :]
+        theirs = [number for number, call in enumerate(self.last.calls) if not call.ours]
+        made, brought = behind[: len(calls)], behind[len(calls) :]
+        pairs = [[one, two] for one, two in zip(made, brought, strict=True)]
+        if len(theirs) == 1:  # then nothing stands apart
+            return items
+        tail = made[theirs[-1] :], brought[theirs[-1] :]
+        return [*before, *(each for pair in pairs[: theirs[-1]] for each in pair), *tail[0], *tail[1]]
+
+    def _beside(self, brought: list[Json]) -> list[Json]:
+        """Each result behind its own call, where items stand for themselves."""
+        calls = len(self.holds) - len(brought)
+        pairs = zip(self.holds[calls:], brought, strict=True)
+        return [*self.holds[:calls], *(each for pair in pairs for each in pair)]
 
     def _brought(self, calls: tuple[Call, ...], items: list[Json]) -> list[Json]:
         """What calls have brought: the client's, as it knows it; ours, as the upstream was told."""
@@ -178,11 +209,17 @@ def test_both_sides_see_what_they_would_see_without_us(tmp_path: Path, wire: str
         sightline(tmp_path, f"x=http://127.0.0.1:{server.port}", env={"SIGHTLINE_TOOL": "on"}) as proxy,
     ):
 
-        @settings(max_examples=200, deadline=None)
-        @given(conversations(), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans(), st.booleans())
-        def holds(answers: list[list[Leg]], streams: list[bool], drops: bool, whole: bool) -> None:
+        @settings(max_examples=100, deadline=None)
+        @given(
+            conversations(),
+            st.lists(st.booleans(), min_size=3, max_size=3),
+            st.booleans(),
+            st.booleans(),
+            st.booleans(),
+        )
+        def holds(answers: list[list[Leg]], streams: list[bool], drops: bool, parts: bool, whole: bool) -> None:
             script.whole = whole
-            conversation = Conversation(wire, proxy.url, script, drops=drops)
+            conversation = Conversation(wire, proxy.url, script, drops=drops, parts=parts)
             for number, (legs, stream) in enumerate(zip(answers, streams, strict=False)):
                 if number:
                     conversation.goes_on(f"and {number}?")

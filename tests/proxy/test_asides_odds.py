@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,7 @@ import pytest
 
 from sightline.model.edit import Replace
 from sightline.store.home import ROWS
-from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS
+from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS, UNWOVEN
 from sightline.wire.loop.choice import no_choice
 from tests.proxy.four import asked
 from tests.proxy.legs import (
@@ -42,6 +43,7 @@ from tests.proxy.legs import (
 from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import Running, sightline
 from tests.proxy.test_asides import BLIND, EVERY_WAY, EVERY_WIRE, ON, QUESTIONS, STRONG, ask, post
+from tests.proxy.test_asides_law import used
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.server import Reply
@@ -258,17 +260,41 @@ NO = {"error": {"message": "tool_use ids were found without results", "type": "i
 @EVERY_WIRE
 @requirement("loop.refused")
 def test_an_upstream_that_will_not_have_our_calls_is_asked_as_the_client_asks(tmp_path: Path, wire: str) -> None:
-    with world(tmp_path, wire, [LOOKS, FOUND, whole(NO, 400), Leg("Bye."), whole(NO, 422), whole(NO, 400)]) as (
-        script,
-        proxy,
-    ):
+    """And where it will not have what the client asks either, that says nothing about our calls."""
+    legs: list[Leg | Reply] = [LOOKS, FOUND, whole(NO, 422), whole(NO, 400), whole(NO, 400), Leg("Bye.")]
+    with world(tmp_path, wire, legs) as (script, proxy):
         first = [user(wire, "Which code?")]
         then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "And?")]
+        assert (post(proxy, wire, then).status, len(script.asked)) == (400, 4)
         got = post(proxy, wire, then)
-        assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Bye.")])
-        assert "analyze_image" in json.dumps(script.items(2))
-        assert script.items(3) == then
-        assert (post(proxy, wire, then).status, len(script.asked)) == (400, 6)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Bye.")])
+    assert ["analyze_image" in json.dumps(script.items(number)) for number in range(2, 6)] == [True, False] * 2
+    assert script.items(3) == script.items(5) == then
+
+
+@EVERY_WIRE
+@requirement("loop.refused")
+def test_what_an_upstream_would_not_have_is_not_put_back_again(tmp_path: Path, wire: str) -> None:
+    """And it is told once; what is looked up later has its own trial."""
+    legs: list[Leg | Reply] = [
+        LOOKS,
+        FOUND,
+        whole(NO, 400),
+        Leg("Yes.", ()),
+        replace(LOOKS, calls=(ask(SECOND),)),
+        Leg("E43."),
+        *[FOUND] * 2,
+    ]
+    with world(tmp_path, wire, legs) as (script, proxy):
+        holds = [user(wire, "Which code?")]
+        for words in ("Sure?", "And that?", "Thanks."):
+            holds += [*echo(wire, heard(wire, post(proxy, wire, holds).body, stream=False)), user(wire, words)]
+        post(proxy, wire, holds)
+        notes = [note for receipt in proxy.receipts for note in receipt.notes]
+    told = [json.dumps(script.items(number)) for number in range(len(script.asked))]
+    assert [STRONG in each for each in told] == [False, True, True, *[False] * 4]
+    assert [SECOND in each for each in told][4:] == [False, True, True]
+    assert notes.count(UNWOVEN) == 1
 
 
 @EVERY_WIRE
@@ -314,6 +340,22 @@ def test_a_leg_that_comes_in_one_piece_goes_on_the_stream_that_has_begun(tmp_pat
         first = [user(wire, "Which code?")]
         got = heard(wire, post(proxy, wire, first, stream=True).body, stream=True)
         assert seen(wire, got) == joined(wire, [LOOKS, Leg("Once more."), FOUND])
+        post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
+    assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
+
+
+@EVERY_WAY
+@requirement("loop.one_message", "loop.usage")
+def test_a_leg_that_streams_goes_on_the_answer_that_began_in_one_piece(tmp_path: Path, wire: str, stream: bool) -> None:
+    looks, again, last = replace(LOOKS, used=3), Leg("Once more.", (ask(SECOND),), used=4), replace(FOUND, used=5)
+    parts = tuple(events(wire, again, "2"))
+    streamed = Reply(200, (("content-type", "text/event-stream"),), parts, streamed=True)
+    legs: list[Leg | Reply] = [whole(answer(wire, looks, "1")), streamed, whole(answer(wire, last, "3")), FOUND]
+    with world(tmp_path, wire, legs) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        got = heard(wire, post(proxy, wire, first, stream=stream).body, stream=stream)
+        assert seen(wire, got) == joined(wire, [looks, again, last])
+        assert used(wire, got) == (105, 12)
         post(proxy, wire, [*first, *echo(wire, got), user(wire, "And?")])
     assert json.dumps(script.items(3)).count('"analyze_image"') == json.dumps(script.items(2)).count('"analyze_image"')
 
@@ -412,6 +454,47 @@ def test_an_upstream_that_knows_no_such_choice_has_it_all(tmp_path: Path, wire: 
         got = post(proxy, wire, [user(wire, "Look.")])
     assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [*MANY, FOUND])
     assert not any(key in script.asked[-1] for key in ("tool_choice", "toolConfig"))
+
+
+MUST: dict[str, list[Json]] = {
+    "anthropic": [{"tool_choice": {"type": "any"}}, {"tool_choice": {"type": "tool", "name": "Read"}}],
+    "openai_chat": [
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "function", "function": {"name": "Read"}}},
+        {"tool_choice": "none"},
+    ],
+    "openai_responses": [{"tool_choice": "required"}, {"tool_choice": {"type": "function", "name": "Read"}}],
+    "gemini": [{"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}],
+}
+FORCED = [(wire, must) for wire, all_ in MUST.items() for must in all_]
+
+
+@pytest.mark.parametrize(("wire", "must"), FORCED, ids=[f"{wire} {json.dumps(must)[:50]}" for wire, must in FORCED])
+@requirement("loop.injected", "loop.served")
+def test_where_a_choice_is_forced_the_tools_stay_what_they_were(tmp_path: Path, wire: str, must: Json) -> None:
+    """Behind an answer with calls of ours: they stay declared, and whoever has to call some tool may look before."""
+    reads = Leg("Now.", (READ,))
+    with world(tmp_path, wire, [LOOKS, FOUND, replace(LOOKS, calls=(ask(SECOND),)), reads]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Read.")]
+        got = post(proxy, wire, then, **must)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [LOOKS, reads])
+    assert len({json.dumps(asked["tools"]) for asked in script.asked}) == 1
+    assert [{key: asked.get(key) for key in must} for asked in script.asked[2:]] == [must, must]
+
+
+@EVERY_WIRE
+@requirement("loop.eight", "loop.injected")
+def test_the_last_leg_of_a_forced_choice_is_for_the_clients_tools_alone(tmp_path: Path, wire: str) -> None:
+    must, many = MUST[wire][0], [Leg("", (ask(f"call_{number:016x}"),)) for number in range(9, 16)]
+    with world(tmp_path, wire, [LOOKS, FOUND, *many, Leg("Now.", (READ,))]) as (script, proxy):
+        first = [user(wire, "Which code?")]
+        then = [*first, *echo(wire, heard(wire, post(proxy, wire, first).body, stream=False)), user(wire, "Read.")]
+        got = post(proxy, wire, then, **must)
+    assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [Leg("Now.", (READ,))])
+    *legs, last = script.asked
+    assert all("analyze_image" in json.dumps(leg["tools"]) for leg in legs)
+    assert {**must, "tools": tools(wire)} == {key: last.get(key) for key in ("tools", *must)}
 
 
 def test_a_choice_that_was_made_is_made_anew() -> None:

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from sightline.surfaces.proxy.bodies import Message
+from sightline.surfaces.proxy.cycle import App
 from sightline.surfaces.proxy.presence import Presence
-from sightline.surfaces.proxy.serve import App, listen
+from sightline.surfaces.proxy.serve import listen
 from tests.dial.upstream import GUARD, until
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from sightline.model.edit import Edit, Insert, Remove, Replace
 from sightline.model.scene import Json
-from sightline.wire.jsontext import STRIDE, Document, lift, patched
+from sightline.wire.jsonpatch import patched
+from sightline.wire.jsontext import STRIDE, Document, lift
 from sightline.wire.jsontree import graft
 from tests.requirements import requirement
 from tests.wire.json_texts import (
@@ -272,3 +274,25 @@ def test_nesting_that_is_read_can_be_written_back() -> None:
     for depth in (10, 100, 400):
         body = '{"deep": %s, "a": 1}' % ("[" * depth + "]" * depth)
         assert spliced(lifted(body), [Replace(("a",), 2)]).decode() == body.replace("1", "2")
+
+
+_LISTS = st.sampled_from([[1], [{"name": "a"}], [{"name": "a"}, {"name": "é"}]])
+_VALUES = _LISTS | st.builds(lambda tools: {"tools": tools}, _LISTS) | st.just("é")
+_BLANKS = st.sampled_from([(",", ":"), (", ", ": ")])
+_MEMBERS = st.tuples(st.sampled_from(["tools", "other", "x"]), _VALUES, _BLANKS)
+
+
+@given(st.lists(_MEMBERS, max_size=4), _LISTS, _BLANKS, st.integers(0, 4))
+def test_what_is_added_behind_a_list_of_the_body_is_all_that_changes(
+    members: list[tuple[str, Any, tuple[str, str]]], tools: list[Any], blanks: tuple[str, str], at: int
+) -> None:
+    """Also where the same list stands elsewhere, in another member, or under the same key before it."""
+    before = [(key, value, blanks if key == "tools" else way) for key, value, way in members[:at]]
+    members = [*before, ("tools", tools, blanks), *(each for each in members[at:] if each[0] != "tools")]
+    pairs = [f'"{key}"{way[1]}{json.dumps(value, separators=way, ensure_ascii=False)}' for key, value, way in members]
+    body = f"{{{','.join(pairs)}}}".encode()
+    document = lift(body, TOKEN)
+    assert document is not None
+    made = b"".join(document.splice([Insert(("tools", len(tools)), {"new": number}) for number in (1, 2)]))
+    assert json.loads(made)["tools"] == [*tools, {"new": 1}, {"new": 2}]
+    assert made.replace(b',{"new":1},{"new":2}', b"") == body

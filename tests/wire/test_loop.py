@@ -141,6 +141,25 @@ def test_on_responses_a_thought_stays_before_its_call_and_a_search_before_both(f
 
 
 @requirement("loop.assistant")
+@pytest.mark.parametrize(
+    ("thought", "kept"),
+    [
+        ({"encrypted_content": "x"}, True),
+        ({"content": [{"type": "reasoning_text", "text": "hm"}]}, True),
+        ({"encrypted_content": None, "content": []}, False),
+    ],
+)
+def test_on_responses_a_thought_that_came_whole_goes_on_into_the_next_leg(thought: Block, kept: bool) -> None:
+    """One that nobody keeps goes with the names of what it led to."""
+    item: Block = {"type": "reasoning", "id": "rs_1", "summary": [], **thought}
+    looks = leg_of([item, ASKS[0]], LOOPS["openai_responses"].reads, NAMES)
+    edits = LOOPS["openai_responses"].grown({"input": []}, [(looks, OUTPUTS[:1])])
+    told = [edit.value for edit in edits]  # type: ignore[union-attr]
+    nameless = {key: value for key, value in ASKS[0].items() if key != "id"}
+    assert told == [*([item, ASKS[0]] if kept else [nameless]), OUTPUTS[0]]
+
+
+@requirement("loop.assistant")
 def test_on_messages_what_a_server_tool_brought_stays_before_our_call() -> None:
     ours: Block = {"type": "tool_use", "id": "t1", "name": "analyze_image", "input": {}}
     found: list[Block] = [
@@ -264,3 +283,17 @@ def test_an_answer_that_was_cut_in_a_call_of_ours_calls_nobody(wire: str) -> Non
     ear.hear(stream.encode())
     ear.over()
     assert not ear.asks
+
+
+@requirement("loop.one_message")
+def test_on_gemini_the_last_chunk_is_never_empty() -> None:
+    """Programs that keep a chunk as a content take one without parts for an answer that failed."""
+    ear = LOOPS["gemini"].listener(NAMES)
+    chunks: list[Json] = [
+        {"content": {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}}]}},
+        {"content": {"role": "model", "parts": [{"functionCall": {"name": "analyze_image", "args": {}}}]}},
+    ]
+    chunks[1]["finishReason"] = "STOP"
+    for chunk_ in chunks:
+        ear.hear(b"data: " + json.dumps({"responseId": "1", "candidates": [chunk_]}).encode() + b"\n\n")
+    assert json.loads(ear.last[6:])["candidates"][0]["content"]["parts"] == [{"text": ""}]

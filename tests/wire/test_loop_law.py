@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sightline.model.scene import Json
 from sightline.wire.jsontree import graft
-from sightline.wire.loop import LOOPS, Offer, Past, Result
+from sightline.wire.loop import LOOPS, Loop, Offer, Past, Result
 from sightline.wire.loop.leg import Block, known_by, leg, seen
 from tests.proxy.legs import ITEMS, WIRES, Call, Leg, Script, answer, body, events, said, tools, user
 from tests.proxy.test_asides import CASES
@@ -40,6 +40,10 @@ def offered(wire: str) -> list[Any]:
     return [{"functionDeclarations": [*listed, *({**each, "parameters": bare} for each in about)]}]
 
 
+def is_open(loop: Loop, tree: Json) -> bool:
+    return loop.has_room(tree) and loop.is_free(tree) and not loop.is_kept(tree)
+
+
 class Pure(Conversation):
     """Both sides of a conversation, and between them nothing but the functions of a wire."""
 
@@ -48,7 +52,7 @@ class Pure(Conversation):
     def sent(self, asked: Any, legs: list[Leg], *, stream: bool) -> tuple[bytes, list[Any]]:
         loop = LOOPS[self.wire]  # type: ignore[index]
         tree = self.woven(asked)
-        assert loop.is_open(tree)
+        assert is_open(loop, tree)
         assert graft(tree, loop.offer(tree, OFFERS))["tools"] == offered(self.wire)  # type: ignore[index, call-overload]
         bodies, done = [tree], []
         ear, answers, out = loop.listener(NAMES), list[Block](), b""
@@ -72,10 +76,12 @@ class Pure(Conversation):
 
     def woven(self, asked: Any) -> Any:
         """What the client sends, with our calls back in their places."""
-        loop, edits = LOOPS[self.wire], []  # type: ignore[index]
-        for run in loop.runs(asked):
-            for pasts in self.kept:
-                if known_by(pasts) == seen(run.blocks, loop.reads) and any(past.asks for past in pasts):
+        loop, edits, end = LOOPS[self.wire], [], 0  # type: ignore[index]
+        for first in loop.runs(asked):
+            for pasts in self.kept if first.start >= end else ():
+                run = first if known_by(pasts) == seen(first.blocks, loop.reads) else loop.wider(asked, first, pasts)
+                if run and known_by(pasts) == seen(run.blocks, loop.reads) and any(past.asks for past in pasts):
+                    end = run.end
                     calls = [call for past in pasts[-1:] for call, _ in past.asks]
                     results = [loop.result(loop.reads(call), FOUND) for call in calls]  # type: ignore[arg-type]
                     more = loop.woven(asked, run, pasts, results)
@@ -95,9 +101,9 @@ def named(answers: list[list[Leg]]) -> bool:
 @requirement("loop.law", "loop.served", "loop.usage")
 def test_both_sides_see_what_they_would_see_without_us(wire: str) -> None:
     @settings(max_examples=60, deadline=None)
-    @given(conversations().filter(named), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans())
-    def holds(answers: list[list[Leg]], streams: list[bool], drops: bool) -> None:
-        conversation = Pure(wire, "", Script(wire), drops=drops)
+    @given(conversations().filter(named), st.lists(st.booleans(), min_size=3, max_size=3), st.booleans(), st.booleans())
+    def holds(answers: list[list[Leg]], streams: list[bool], drops: bool, parts: bool) -> None:
+        conversation = Pure(wire, "", Script(wire), drops=drops, parts=parts)
         conversation.kept = []
         for number, (legs, stream) in enumerate(zip(answers, streams, strict=False)):
             if number:
@@ -120,9 +126,10 @@ SNAKES = [
 def test_where_a_tool_more_would_change_what_is_asked_there_is_no_room_for_one(wire: str, more: Json) -> None:
     loop = LOOPS[wire]  # type: ignore[index]
     asked = body(wire, [user(wire, "Hi.")], stream=False)
-    assert loop.is_open(asked)
-    assert not loop.is_open({**asked, **more})  # type: ignore[dict-item]
-    assert not loop.is_open(body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)), "it goes on itself"
+    assert is_open(loop, asked)
+    assert not is_open(loop, {**asked, **more})  # type: ignore[dict-item]
+    goes_on = body(wire, [user(wire, "Hi."), *said(wire, Leg("And"))], stream=False)
+    assert not is_open(loop, goes_on), "it goes on itself"
 
 
 @pytest.mark.parametrize("wire", WIRES)

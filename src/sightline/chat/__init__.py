@@ -11,12 +11,13 @@ from typing import Any
 
 from sightline.chat.changes import changed
 from sightline.commands import NAME, parse, shell
-from sightline.commands.values import SETTINGS, Command, Describe, ListImages, Redescribe, Status
+from sightline.commands.values import SETTINGS, Command, Describe, ListImages, Redescribe, Status, alters
 from sightline.look.analyze_image import describe
 from sightline.look.analyze_result import Failed
 from sightline.look.analyze_seer import receiver_of
 from sightline.look.doors import Door
 from sightline.model.entry import Entry
+from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -30,15 +31,14 @@ def answered(text: str, door: Door, images: Sequence[str] = (), *, owner: bool =
     command = parse(text)
     if isinstance(command, Refusal):
         return f"{NAME} {command}"
-    answer = _ANSWERS.get(type(command)) or (_changed if owner else None)
-    if answer is None:
+    if alters(command) and not owner:
         return f"{NAME} that changes your settings, so it is done in a shell: {shell(command)}"
     if not isinstance(command, Describe | Redescribe):  # those note what they asked
         door.record.note(door.scope, Entry("vision_proxy.command", about={"command": " ".join(command.words)}))
-    return answer(command, door, images)
+    return _ANSWERS.get(type(command), _settled)(command, door, images)
 
 
-def _changed(command: Command, door: Door, images: Sequence[str]) -> str:
+def _settled(command: Command, door: Door, images: Sequence[str]) -> str:
     assert door.settings is not None, "a user has some"
     done = changed(command, door.settings, door.record)
     if isinstance(done, Refusal):
@@ -58,7 +58,7 @@ def _described(command: Describe, door: Door, images: Sequence[str]) -> str:
     )
     if isinstance(found, Failed):
         return f"{NAME} {found.message}"
-    seen = ", ".join(each.filename or each.id for each in found.images)
+    seen = ", ".join(one_line(each.filename or each.id) for each in found.images)
     return f"{NAME} {seen} by {found.seer}\n\n{found.text}"
 
 
@@ -95,5 +95,5 @@ def status(settings: Settings, record: Record) -> Iterator[str]:
 
 
 def _switch(value: Json) -> str:
-    """As the verb takes it."""
+    """A setting's value as its verb takes it: a flag is on or off."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -58,7 +58,10 @@ def _server() -> dict[str, Json] | None:
     """
     from importlib.util import find_spec
 
-    from sightline.settings import load
+    from sightline.surfaces.acp.loading import LOADING
+
+    with LOADING:
+        from sightline.settings import load
 
     settings = load()
     if settings.values["acp.mcpServer"] is not True or find_spec("mcp") is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from argparse import ArgumentParser
+from pathlib import Path
 
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import is_loopback
 
 DEFAULT_PORT = 8790
 
@@ -20,12 +21,33 @@ def port(text: str) -> int:
     return number
 
 
+def add_address(parser: ArgumentParser) -> None:
+    """Where to listen, and who may come."""
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="default: 127.0.0.1")
+    parser.add_argument(
+        "--port", type=port, default=DEFAULT_PORT, metavar="P", help=f"default: {DEFAULT_PORT}; 0: any free one"
+    )
+    parser.add_argument(
+        "--token", metavar="T", default="",
+        help="serve only who sends it in the header x-sightline-token; needed for a --host beyond this machine;"
+        " SIGHTLINE_TOKEN keeps it out of the list of processes",
+    )  # fmt: skip
+
+
+def no_folder(root: Path | None) -> Refusal | None:
+    if root is None or root.is_dir():
+        return None
+    return Refusal("not_found", f"there is no folder {root}", "--root names one")
+
+
 def url_of(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def bind(host: str, number: int, *, guarded: bool = False) -> socket.socket | Refusal:
     """A listening socket; port 0 is any free one. Bound before anything is started, so that a no costs nothing."""
+    from sightline.model.upstream import is_loopback  # a host that starts us on stdio waits for less
+
     if not is_loopback(host) and not guarded:
         return Refusal(
             "not_permitted",

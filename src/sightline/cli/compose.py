@@ -23,10 +23,11 @@ from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.mcp.http import Mount
 from sightline.surfaces.mcp.terms import Terms
+from sightline.surfaces.proxy.alone import Alone
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
-from sightline.surfaces.proxy.headers import CREDENTIALS
+from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
 from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
 from sightline.wire.loop import Offer, Result
@@ -38,6 +39,7 @@ __all__ = [
     "local_servers",
     "mcp",
     "named_seer",
+    "only",
     "parts",
     "profile",
     "proxies",
@@ -77,10 +79,19 @@ def proxy(
     mcp: Mount | None = None,
 ) -> Proxy:
     commands = Commands(partial(_commanded, whole, reach))
-    mounts = {} if mcp is None else {MCP: mcp, f"{MCP}/": mcp}
+    mounts = {} if mcp is None else _mounted(mcp)
     tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
     rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
     return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts)
+
+
+def only(mount: Mount, token: str = "") -> Alone:
+    """The tools for MCP hosts and nothing else."""
+    return Alone(_mounted(mount), token)
+
+
+def _mounted(mount: Mount) -> dict[str, Mount]:
+    return {MCP: mount, f"{MCP}/": mount}
 
 
 def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
@@ -95,13 +106,13 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
 def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
     """With what was seen under the same credential, and no file beyond `reach`; its calls are counted.
 
-    Whoever has none is anybody: what such clients and the user's own tools have seen is theirs who know its sha256, and
-    only what stands under `reach` is listed, unless the user lets all be.
+    Whoever has none is anybody: what such clients have seen is theirs who know its sha256, and only what stands under
+    `reach` is listed, unless the user lets all of it be.
     """
-    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), "")
+    credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), ANYBODY)
     scope = whole.record.scope_of(credential)
     door = _door(whole, reach, scope, turns=turns(scope))
-    is_known = credential or whole.settings.values["listImages"] == "all"
+    is_known = credential != ANYBODY or whole.settings.values["listImages"] == "all"
     return door if is_known else replace(door, here=reach.roots)
 
 

@@ -34,10 +34,11 @@ class Manner:
     reach: Policy = compose.NOWHERE  # the files that a command may name
     metrics: Metrics = field(default_factory=Metrics)
     alone: bool = True  # no other process listens on the same port
+    proxies: bool = True  # else there is /mcp, and nothing is passed on
 
 
 def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
-    """Until the process is told to stop."""
+    """Serve in this process until it is told to stop."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
         runner.run(_listen(whole, listening, ready, manner, signals=True))
@@ -54,7 +55,7 @@ class Beside:
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
 
     def start(self) -> bool:
-        """Whether it listens."""
+        """Start the thread; true once it listens, false if it could not."""
         self._thread.start()
         self._ready.wait()
         return self._thread.is_alive()
@@ -91,6 +92,9 @@ async def _listen(
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
     mcp = compose.mcp(whole, manner.reach, manner.token, alone=manner.alone)
     try:
+        if not manner.proxies:
+            await listen(compose.only(mcp, manner.token), listening, ready, signals)
+            return
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
         proxy = compose.proxy(
@@ -132,7 +136,7 @@ def _log_omission(omission: Omission) -> None:
 
 
 def _keep_quiet(receipt: Receipt) -> None:
-    """Nobody asked."""
+    """For whoever has not asked to see receipts."""
 
 
 def _end(signum: int, frame: FrameType | None) -> None:

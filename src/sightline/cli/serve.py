@@ -8,7 +8,7 @@ from pathlib import Path
 from socket import socket
 
 from sightline.cli import logs
-from sightline.cli.address import DEFAULT_PORT, bind, port, url_on
+from sightline.cli.address import add_address, bind, no_folder, url_on
 from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
@@ -22,18 +22,10 @@ _MOST_WORKERS = 64
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="default: 127.0.0.1")
-    parser.add_argument(
-        "--port", type=port, default=DEFAULT_PORT, metavar="P", help=f"default: {DEFAULT_PORT}; 0: any free one"
-    )
+    add_address(parser)
     parser.add_argument(
         "--upstream", action="append", default=[], metavar="[NAME=]URL",
         help="where requests go on to, also the NAME of a known provider; default: the one that owns the wire",
-    )  # fmt: skip
-    parser.add_argument(
-        "--token", metavar="T", default="",
-        help="serve only who sends it in the header x-sightline-token; needed for a --host beyond this machine;"
-        " SIGHTLINE_TOKEN keeps it out of the list of processes",
     )  # fmt: skip
     parser.add_argument(
         "--workers", type=count, default=1, metavar="N", help="processes that share the port and the record; default: 1"
@@ -62,8 +54,8 @@ def count(text: str) -> int:
 def run(args: Namespace) -> int:
     if args.config and not args.config.is_file():
         return refused(Refusal("not_found", f"there is no file {args.config}", "--config names a settings file"))
-    if args.root and not args.root.is_dir():
-        return refused(Refusal("not_found", f"there is no folder {args.root}", "--root names one"))
+    if no := no_folder(args.root):
+        return refused(no)
     settings = load(config=args.config)
     as_json = (args.log or settings.environment.get("SIGHTLINE_LOG")) == "json"
     (logs.warned if as_json else warn)((*settings.warnings, *settings.advice))

@@ -127,7 +127,7 @@ def _merged(file: Path, lines: str) -> Kept | Refusal:
         file.parent.mkdir(parents=True, exist_ok=True)
         mode = file.stat().st_mode & 0o777 if before else 0o600
         backup = _backed_up(file, before, mode) if before else None
-        write_whole(file.resolve(), made.encode(), mode=mode)
+        write_whole(file.resolve(), made.encode(), mode=mode, kept=file.exists())
     except OSError as trouble:
         return Refusal("not_permitted", f"{file} cannot be written: {trouble.strerror}", "merge the lines by hand")
     return Kept(file, backup)
@@ -138,7 +138,7 @@ def _backed_up(file: Path, data: bytes, mode: int) -> Path:
     names = (file.with_name(f"{file.name}.bak{number or ''}") for number in count())
     backup = next(name for name in names if not name.exists() or name.read_bytes() == data)
     if not backup.exists():
-        write_whole(backup, data, mode=mode)
+        write_whole(backup, data, mode=mode, kept=True)
     return backup
 
 

@@ -38,7 +38,7 @@ def side_by_side(number: int, listening: socket, serve: Serve, ready: Callable[[
 
 
 def _kept_up(number: int, kept: socket, serve: Serve, ready: Callable[[], None]) -> int:
-    """`kept` only holds the port."""
+    """Start the processes, and another for each that ends. `kept` is never read from: it only holds the port."""
     children: Children = {}
     try:
         for who in range(number):
@@ -51,8 +51,6 @@ def _kept_up(number: int, kept: socket, serve: Serve, ready: Callable[[], None])
                 return os.waitstatus_to_exitcode(status) or _FAILED
             say(f"a worker ended ({os.waitstatus_to_exitcode(status)}); another takes its place")
             _start(children, who, kept, serve, _quietly)
-    except KeyboardInterrupt:
-        return 0
     finally:
         _ended(list(children))
 
@@ -108,4 +106,4 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 
 
 def _quietly() -> None:
-    """The first one has said it."""
+    """For all but the first process, which has said already that it listens."""

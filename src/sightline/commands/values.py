@@ -112,8 +112,15 @@ class Status:
 
 Command = Describe | Redescribe | Consent | UseModel | Change | GroundingModels | ListImages | Status
 
-HARMLESS = (Describe, Redescribe, ListImages, Status)
-"""What may be done where a model could have typed it; the others are answered there with `shell`."""
+
+def alters(command: Command) -> bool:
+    """Does it change anything of the user's? Where a model could have typed it, it is answered with `shell` then."""
+    match command:
+        case Consent(answer="list") | GroundingModels(action="list"):
+            return False
+        case Consent() | GroundingModels() | UseModel() | Change():
+            return True
+    return False
 
 
 def _beside(names: Sequence[str], options: list[str]) -> list[str]:

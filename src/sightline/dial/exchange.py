@@ -289,7 +289,7 @@ class Exchange(asyncio.Protocol):
 
 
 def _steps(buffers: Sequence[Buffer]) -> Iterator[list[Buffer]]:
-    """The same bytes, so many at once."""
+    """The same bytes in steps of one size, so that not all of them are handed over at once."""
     step: list[Buffer] = []
     room = _STEP
     for buffer in buffers:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import assert_never
 
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.flights import Here
+from sightline.engine.images import Images
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
@@ -35,6 +35,7 @@ from sightline.model.facts import (
     Recall,
     Refit,
 )
+from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.routing import Routing
@@ -43,6 +44,7 @@ from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
+from sightline.model.value import value
 from sightline.passes.permit import permit
 from sightline.sources.file import there
 from sightline.wire.chain import Chain, chain
@@ -56,7 +58,7 @@ _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be na
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """A body that could be read."""
 
@@ -68,11 +70,17 @@ class Reading:
     added: tuple[Edit, ...] = ()  # what else the body gets: tools of ours
     notes: tuple[str, ...] = ()  # what has been done to it before
 
+    def with_more(self, added: tuple[Edit, ...], scene: Scene) -> Reading:
+        return Reading(self.wire, self.tree, self.texts, scene, self.routing, added, self.notes)
+
 
 class Answers:
-    def __init__(self, record: Record, eyes: Eyes, looks: Looks, comparisons: Comparisons, options: Options) -> None:
+    def __init__(
+        self, record: Record, eyes: Eyes, images: Images, looks: Looks, comparisons: Comparisons, options: Options
+    ) -> None:
         self._record = record
         self._eyes = eyes
+        self._images = images
         self._looks = looks
         self._comparisons = comparisons
         self._patience = options.patience
@@ -84,9 +92,9 @@ class Answers:
     def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
         found: dict[str, str] = {}
         for sight in sights:
-            digest = self._looks.digest(sight.source) if isinstance(sight.source, Inline) else None
+            digest = self._images.digest(sight.source) if isinstance(sight.source, Inline) else None
             if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
-                found.setdefault(digest, f"sha256:{digest} {sight.filename or ''}".strip())
+                found.setdefault(digest, f"sha256:{digest} {one_line(sight.filename or '')}".strip())
         return list(found.values())
 
     def at_hand(self, scene: Scene, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
@@ -99,7 +107,7 @@ class Answers:
         images = [(role, source) for role, source in open_ if isinstance(source, Inline)]
         answers |= {Probe(source): probed(source) for _, source in images}
         if rules.references:
-            held = self._looks.held([source for role, source in images if role == "user"], visitor)
+            held = self._images.held([source for role, source in images if role == "user"], visitor)
             answers |= {Keep(source): kept for source, kept in held.items()}
         return answers
 
@@ -113,7 +121,7 @@ class Answers:
         )
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
-        held = self._looks.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
+        held = self._images.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
         for need in sorted(needs.needs, key=_newest_first):
             if isinstance(need, Probe):  # a few microseconds: not worth a task
                 answers[need] = probed(need.image)
@@ -138,7 +146,7 @@ class Answers:
                 answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
             else:
                 answers[need] = PENDING if late else flight.result()
-        await self._looks.keep_again(_told(answers), visitor)
+        await self._images.keep_again(_told(answers), visitor)
         return answers
 
     def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
@@ -191,7 +199,7 @@ class Answers:
             case Compare():
                 answer = await self._comparisons.compare(need, place, visitor, rules.profile)
             case Keep(image=image):
-                answer = await self._looks.keep(image, visitor)
+                answer = await self._images.keep(image, visitor)
             case Fetch(link=link):
                 answer = await fetched(link, self._web)
             case Present() | Recall():

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from sightline.engine import flights
 from sightline.engine.eyes import Eyes
 from sightline.engine.flights import Here
+from sightline.engine.images import Images
 from sightline.engine.looks import Looks, first, names_of, resized, shared
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import IN_ALL, Place
+from sightline.engine.tellings import Tellings
 from sightline.grounding.formats import FORMATS
 from sightline.model.asking import Question, bounded
 from sightline.model.entry import Entry
@@ -52,17 +54,28 @@ class _Asked:
 
 
 class Comparisons:
-    def __init__(self, record: Record, seers: SeersOf, options: Options, eyes: Eyes, looks: Looks) -> None:
+    def __init__(
+        self,
+        record: Record,
+        seers: SeersOf,
+        options: Options,
+        eyes: Eyes,
+        looks: Looks,
+        images: Images,
+        tellings: Tellings,
+    ) -> None:
         self._record = record
         self._seers = seers
         self._options = options
         self._eyes = eyes
         self._looks = looks
+        self._images = images
+        self._tellings = tellings
         self._flights: Here[Joint | Refusal] = Here()
 
     async def compare(self, need: Compare, place: Place, visitor: Visitor, profile: Profile) -> Joint | Refusal:
         images = self._named(need)
-        if isinstance(said := self._looks.told(visitor, place.turn, *images), Joint | Refusal):
+        if isinstance(said := self._tellings.told(visitor, place.turn, *images), Joint | Refusal):
             return said
         seers = await self._seers(visitor, profile)
         if need.remembered_only or not place.turn or not names_of(seers) or len(images) < 2:
@@ -81,7 +94,7 @@ class Comparisons:
 
     def _named(self, need: Compare) -> tuple[str, ...]:
         """The name under which it is kept: each image once, and that there is one that cannot be read."""
-        found = [self._looks.digest(image) for image in need.images]
+        found = [self._images.digest(image) for image in need.images]
         names = {_UNREAD if isinstance(each, Refusal) else each for each in found}
         return tuple(sorted(names if need.whole else {*names, _UNREAD}))
 
@@ -90,7 +103,7 @@ class Comparisons:
         checked = await asyncio.gather(*(self._eyes.check(image) for image in need.images))
         found: dict[str, tuple[Image, str]] = {}
         for seen, inline, name in zip(checked, need.images, need.names, strict=True):
-            image = self._looks.opened(inline)
+            image = self._images.opened(inline)
             if isinstance(seen, Refusal) or isinstance(image, Refusal):
                 return []
             found.setdefault(image.sha256, (image, sound(name)))
@@ -100,7 +113,7 @@ class Comparisons:
         self, visitor: Visitor, place: Place, images: tuple[str, ...], made: Joint | Refusal
     ) -> Joint | Refusal:
         """For good, also where it failed: nobody comes back to a place that is passed."""
-        stands = await self._looks.tell(visitor, Telling(place.turn, images, written(made), during=place.now))
+        stands = await self._tellings.tell(visitor, Telling(place.turn, images, written(made), during=place.now))
         return stands if isinstance(stands, Joint | Refusal) else made
 
     async def _once(

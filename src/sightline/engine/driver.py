@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sightline.engine.answers import Answers, Reading, named
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
+from sightline.engine.images import Images
 from sightline.engine.looks import Looks
 from sightline.engine.options import Options, SeersOf
+from sightline.engine.prepared import Prepared
+from sightline.engine.repairs import ways
 from sightline.engine.shelf import Shelf
+from sightline.engine.tellings import Tellings
 from sightline.model import receipt
-from sightline.model.edit import Edit, Insert
-from sightline.model.facts import (
-    Facts,
-)
+from sightline.model.facts import Facts
 from sightline.model.fate import Refused
 from sightline.model.fence import sound
 from sightline.model.ports import Record
 from sightline.model.profile import Lesson, Profile, WireName
-from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
-from sightline.model.scene import Json, Path, Scene, Sight
+from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes import decide
@@ -34,68 +33,27 @@ from sightline.passes.route import route
 from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
-from sightline.profiles.rejections import Rejection, lesson
+from sightline.profiles.rejections import lesson
 from sightline.wire import routed
 from sightline.wire.codec import Codec
-from sightline.wire.jsontext import Buffer, Document, lift
-from sightline.wire.jsontree import graft
+from sightline.wire.jsontext import lift
 from sightline.wire.shape import Whole
-
-log = logging.getLogger("sightline")
 
 _LESSON_DAYS = 7.0
 _SUSPICION_SECONDS = 3600.0
 _SUSPICIONS = 256
-_PLAIN = ("image/png", "image/jpeg")
 _ROUNDS = 8
 _POISON_REMEMBERED = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A body as it goes to the upstream."""
-
-    edits: Sequence[Edit]
-    reading: Reading
-    scene: Scene
-    rules: Rules
-    receipt: Receipt
-    taught: Taught | None = None
-
-    @property
-    def body(self) -> Sequence[Buffer]:
-        """As bytes, where it was read from bytes."""
-        document = self.reading.texts
-        assert isinstance(document, Document)
-        return document.splice(self.edits)
-
-    def address(self, url: str) -> str:
-        """Where it is sent, if `url` is where the client asked."""
-        way = self.reading.routing
-        return url if way is None else routed.address(self.reading.wire.name, url, way)
-
-    @property
-    def tree(self) -> Json:
-        """As objects."""
-        return graft(self.reading.tree, self.edits)
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """What a rejection will have taught, if the repair that it led to is taken."""
-
-    lesson: Lesson | None = None
-    suspected: Lesson | None = None  # likely, but the words could mean another thing: not for the record
-    poison: frozenset[str] = frozenset()  # images that this upstream cannot read
 
 
 class Engine:
     def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
-        eyes = Eyes(workers)
-        looks = Looks(record, seers, options, eyes)
-        self._answers = Answers(record, eyes, looks, Comparisons(record, seers, options, eyes, looks), options)
+        eyes, images, tellings = Eyes(workers), Images(record), Tellings(record)
+        looks = Looks(record, seers, options, eyes, images, tellings)
+        together = Comparisons(record, seers, options, eyes, looks, images, tellings)
+        self._answers = Answers(record, eyes, images, looks, together, options)
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
         self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
@@ -182,7 +140,7 @@ class Engine:
         if said is None:
             return None
         place = (visitor.upstream.name, visitor.wire, before.scene.model)
-        for rules, taught in _ways(before, said):
+        for rules, taught in ways(before, said):
             if taught.lesson and taught.lesson.tool_images:
                 if place in self._moved:  # that was tried before, and did not help
                     continue
@@ -251,60 +209,6 @@ def known_profile(
     known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
-
-
-def _ways(before: Prepared, said: Rejection) -> Iterator[tuple[Rules, Taught]]:
-    """How a rejected request could be mended, the gentlest way first; one that changes nothing is passed over."""
-    # The user's word that a model sees stands; but this request was refused, and is mended like any other.
-    rules, profile = before.rules, replace(before.rules.profile, settled=False)
-    distrustful = replace(rules, distrust=True, poison=rules.poison | _accused(before, said))
-    match said.kind:
-        case "undecodable" | "media_type":
-            yield distrustful, Taught()
-            # Every image decodes, and yet one was refused: perhaps a plainer encoding will do.
-            yield replace(distrustful, recode=True), Taught()
-        case "unclear" | "tool_images":
-            if said.kind == "tool_images":  # the model may well see them, only not there
-                beside = Lesson(tool_images={profile.wire: "hoist"}, why=said.lesson.why)
-                yield replace(rules, profile=profile.learnt(beside)), Taught(beside)
-            yield distrustful, Taught()
-            # Words are taken by every model.
-            blind = Lesson(blind=True, why=said.lesson.why)
-            yield replace(rules, profile=profile.learnt(blind)), Taught(suspected=blind)
-        case "format":
-            plain = Lesson(limits=replace(said.lesson.limits, formats=_PLAIN), why=said.lesson.why)
-            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson)
-            yield replace(rules, profile=profile.learnt(plain)), Taught(plain)
-        case _:
-            yield replace(rules, profile=profile.learnt(said.lesson)), Taught(said.lesson)
-
-
-def _accused(before: Prepared, said: Rejection) -> frozenset[str]:
-    """The keys of the images that a rejection names by their places in what was sent."""
-    # Where lists were made anew, the places of what was sent are not the places of what was read.
-    if before.rules.profile.tool_images != "native" or before.reading.routing is not None:
-        return frozenset()
-    added = [edit.place for edit in before.edits if isinstance(edit, Insert)]
-    return frozenset(
-        sight.source.key
-        for sight in before.scene.sights
-        if isinstance(sight.source, Inline) and _sent(sight.place, added) in said.places
-    )
-
-
-def _sent(place: Path, added: Sequence[Path]) -> Path:
-    """A place of what was read, in what was sent: further on by all that was put before it."""
-    return tuple(
-        step if isinstance(step, str) else step + sum(_precedes(each, place[: depth + 1]) for each in added)
-        for depth, step in enumerate(place)
-    )
-
-
-def _precedes(added: Path, place: Path) -> bool:
-    """Does what was put in at `added` stand before `place`, in the same list?"""
-    *there, index = added
-    *here, own = place
-    return there == here and isinstance(index, int) and isinstance(own, int) and index <= own
 
 
 def _sound(reading: Reading) -> Reading:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from time import monotonic
 from typing import TypeVar
 
 from sightline.engine import flights
-from sightline.engine.again import Again
 from sightline.engine.boxes import blocks, placed
-from sightline.engine.eyes import Eyes, probed
+from sightline.engine.eyes import Eyes
 from sightline.engine.flights import Here
+from sightline.engine.images import Images
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
+from sightline.engine.tellings import Tellings
 from sightline.model.asking import LOCAL, Answer, Question, bounded
 from sightline.model.entry import Entry
-from sightline.model.facts import NO_FORM, Description, Joint, Kept, Look, Member
+from sightline.model.facts import NO_FORM, Description, Joint, Look, Member
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
@@ -37,12 +37,10 @@ from sightline.model.upstream import Visitor
 from sightline.passes.words import fallen
 from sightline.seers.asking import AGAIN
 from sightline.seers.prompt import version, with_context, with_form
-from sightline.sources.inline import decode
 
 T = TypeVar("T")
 P = TypeVar("P", Description, Joint)
 _AT_ONCE = 4
-_DIGESTS = 4096
 _TURNS = 256
 _RETRY = "send another message in a while to have it looked at again"
 
@@ -52,7 +50,6 @@ _NOT_HERE = Refusal(
     "the request only names where it is kept, and the model that looks needs the image itself",
     "attach the image itself",
 )
-_UNKEPT = Refusal("unavailable", "the record could not take it", "see to the disk that holds the record")
 _NOBODY = Refusal(
     "unavailable",
     "this model takes no images and no model that could look at them was found",
@@ -75,38 +72,39 @@ _NOT_KEPT = "(The image itself could not be kept: nothing is to be found under i
 
 
 class Looks:
-    def __init__(self, record: Record, seers: SeersOf, options: Options, eyes: Eyes) -> None:
+    def __init__(
+        self, record: Record, seers: SeersOf, options: Options, eyes: Eyes, images: Images, tellings: Tellings
+    ) -> None:
         self._record = record
         self._seers = seers
         self._options = options
         self._eyes = eyes
-        self._again = Again()
-        self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
+        self._images = images
+        self._tellings = tellings
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
-        self._untaken: Shelf[Telling] = Shelf(_DIGESTS)  # what the record had no room for: nobody is asked twice
         self._flights: Here[Description | Refusal] = Here()
         self._busy = asyncio.Semaphore(_AT_ONCE)
 
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
             return _NOT_HERE
-        digest = self.digest(need.image)
+        digest = self._images.digest(need.image)
         if isinstance(digest, Refusal):
             return digest
-        if isinstance(said := self.told(visitor, place.turn, digest), Description):
+        if isinstance(said := self._tellings.told(visitor, place.turn, digest), Description):
             return said
         seers = await self._seers(visitor, profile)
         if known := self._remembered(seers, digest, visitor):
             known = _explained(known, seers)
             return known if need.remembered_only else await self._described(visitor, place, known)
-        if isinstance(held := self.told(visitor, place.now, digest), Refusal):
+        if isinstance(held := self._tellings.told(visitor, place.now, digest), Refusal):
             return held
         return PENDING if need.remembered_only else await self._looked(need, need.image, seers, place, visitor)
 
     async def _looked(
         self, need: Look, inline: Inline, seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
     ) -> Description | Refusal:
-        image, asked = self.opened(inline), names_of(seers)
+        image, asked = self._images.opened(inline), names_of(seers)
         if isinstance(image, Refusal):
             return image
         if asked and (no := self._too_many(need, place, visitor, image.sha256)):
@@ -120,69 +118,8 @@ class Looks:
         stands = await self._held(visitor, place, image.sha256, made, during=place.now) if asked else made
         return stands if isinstance(stands, Refusal) else await self._described(visitor, place, stands)
 
-    async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
-        """An image into the record, so that a reference to it can be given."""
-        image = self.opened(inline)
-        if isinstance(image, Refusal):
-            return image
-        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
-        seen = probed(inline)
-        return Kept(image.sha256, seen) if kept and not isinstance(seen, Refusal) else _UNKEPT
-
-    def held(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, Kept]:
-        """Those that were kept and still are: a resent one costs neither a decode nor a task."""
-        found = ((inline, digest, probed(inline)) for inline, digest in self._there(images, visitor).items())
-        return {inline: Kept(digest, seen) for inline, digest, seen in found if not isinstance(seen, Refusal)}
-
-    async def keep_again(self, images: Collection[Inline], visitor: Visitor) -> None:
-        """What is said of an image names it: its bytes are to be found under that name for as long as that is said."""
-        there = self._there(images, visitor)
-        for inline in images:
-            if inline not in there:
-                await self.keep(inline, visitor)
-
-    def _there(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, str]:
-        known = {inline: digest for inline in images if (digest := self._digests.get(self._again.key(inline)))}
-        held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
-        return {inline: digest for inline, digest in known.items() if digest in held}
-
-    def digest(self, inline: Inline) -> str | Refusal:
-        """The sha256 of an image, decoded only if it has not been here lately."""
-        if known := self._digests.get(self._again.key(inline)):
-            return known
-        image = self.opened(inline)
-        return image if isinstance(image, Refusal) else image.sha256
-
-    def opened(self, inline: Inline) -> Image | Refusal:
-        seen = probed(inline)
-        if isinstance(seen, Refusal):
-            return seen
-        data = decode(inline.text)
-        if isinstance(data, Refusal):
-            return data
-        digest = self._digests.put(inline.key, sha256(data).hexdigest())
-        return Image(digest, seen.mime, seen.size, data, seen.turned)
-
-    def told(self, visitor: Visitor, turn: str, *images: str) -> Said | None:
-        """What was said of these at a place, or why nothing could be."""
-        if not turn:
-            return None
-        key = visitor.scope, turn, tuple(sorted(images))
-        found = self._record.told(*key) or self._untaken.get(key)
-        return read(found) if found else None
-
-    async def tell(self, visitor: Visitor, telling: Telling) -> Said:
-        """Words for their place; what stands there then, which may be another's."""
-        if not telling.turn:
-            return read(telling)
-        key = visitor.scope, telling.turn, telling.images
-        stands = await asyncio.to_thread(self._record.tell, visitor.scope, telling)
-        if self._record.told(*key) is None:
-            self._untaken.put(key, stands)
-        return read(stands)
-
     async def _described(self, visitor: Visitor, place: Place, said: Description, during: str = "") -> Description:
-        stands = await self.tell(visitor, Telling(place.turn, (said.sha256,), written(said), during=during))
+        stands = await self._tellings.tell(visitor, Telling(place.turn, (said.sha256,), written(said), during=during))
         return stands if isinstance(stands, Description) else said
 
     async def _held(
@@ -192,7 +129,9 @@ class Looks:
 
         Where the user has had it described meanwhile, that counts.
         """
-        stands = await self.tell(visitor, Telling(place.now, (digest,), written(why), failed=True, during=during))
+        stands = await self._tellings.tell(
+            visitor, Telling(place.now, (digest,), written(why), failed=True, during=during)
+        )
         return stands if isinstance(stands, Description) else why
 
     def _remembered(self, seers: Sequence[Seer | Refusal], digest: str, visitor: Visitor) -> Description | None:
@@ -321,7 +260,7 @@ def shared(made: Said) -> str | None:
 
 
 def names_of(seers: Sequence[Seer | Refusal]) -> tuple[str, ...]:
-    """Of those who can be asked."""
+    """The names of those who can be asked."""
     return tuple(seer.name for seer in seers if not isinstance(seer, Refusal))
 
 

@@ -72,7 +72,7 @@ def _recent(heard: Sequence[Message], messages: Sequence[Json], texts: Texts) ->
 
 
 def _answered(heard: Sequence[Message], messages: Sequence[Json], texts: Texts) -> str:
-    """The assistant's last words there."""
+    """The last words of the assistant in these messages."""
     said = reversed([each for each in zip(heard, messages, strict=False) if each[0].role == "assistant"])
     return next(filter(None, (_spoken(about, message, texts) for about, message in said)), "")
 

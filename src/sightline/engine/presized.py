@@ -43,5 +43,5 @@ def exactly(seer: Seer, form: str, size: Size, box: Box | None = None) -> dict[s
 
 
 def exact(made: Reply) -> Image:
-    """What came of that work."""
+    """The image that a worker has made."""
     return Image(hashlib.sha256(made.data).hexdigest(), made.facts["mime"], Size(*made.facts["size"]), made.data)

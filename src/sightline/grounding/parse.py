@@ -125,7 +125,7 @@ def _swapped(values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _placed(values: tuple[float, ...], scale: float | None, size: Size) -> tuple[float, ...]:
-    """In pixels."""
+    """Values in pixels, whichever scale they were written in."""
     if scale is None:
         return values
     wide, high = size.width, size.height
@@ -136,7 +136,7 @@ def _placed(values: tuple[float, ...], scale: float | None, size: Size) -> tuple
 
 
 def _shares(values: tuple[float, ...], size: Size) -> tuple[float, ...]:
-    """Pixels, as parts of the sides."""
+    """Pixels as fractions of the image's sides."""
     wide, high = size.width, size.height
     if len(values) == 2:
         return values[0] / wide, values[1] / high
@@ -159,7 +159,7 @@ def _bounds(form: Format) -> _Bounds:
 
 
 def _fit(scale: float | None, bounds: _Bounds, values: tuple[float, ...], size: Size) -> Flag:
-    """Do all of them lie within the image?"""
+    """Whether the values lie within the image, and if not, whether they can be clamped to it."""
     written = _shares(values, size) if scale is None else values
     low, high = min(written), max(written)
     least, top, most = bounds

@@ -117,7 +117,7 @@ def _last_label(text: str, start: int, end: int) -> re.Match[str] | None:
 
 
 def _between(text: str, start: int, end: int) -> bool:
-    """Does an object begin or end there?"""
+    """Whether an object begins or ends within a stretch of text."""
     return any(bracket in text[start:end] for bracket in "{}")
 
 

@@ -179,7 +179,7 @@ def tools(*, through: Door | None = None) -> list[dict[str, Json]]:
 
 
 def _list(images: object) -> Any:
-    """One image is a list of one."""
+    """The images of a call as a list; one alone is a list of one."""
     some = [images] if isinstance(images, str | PurePath) else images
     return [_text(each) for each in some] if isinstance(some, list | tuple) else some
 

@@ -27,7 +27,7 @@ def never_asked(no: Refusal) -> bool:
 
 
 def _key(upstream: Upstream | None, settings: Settings) -> str:
-    """Where the key stands that was sent."""
+    """Where the user finds the key that was sent, for advice about it."""
     if upstream is not None and upstream.api_key:
         return f"the apiKey of {upstream.name} in the settings"
     variables = () if upstream is None else upstream.key_variables

@@ -44,7 +44,7 @@ def by_tool(
 
 
 def checked(images: object, question: str, crop: object, model: object, most: int) -> Asking | Refusal:
-    """With `most` images in a call."""
+    """The arguments of a call, if they make sense; `most` is how many images one may have."""
     if len(question) > LONGEST_QUESTION:
         remedy = f"ask in at most {LONGEST_QUESTION:,}"
         return Refusal("invalid_input", f"the question has {len(question):,} characters", remedy)
@@ -95,7 +95,7 @@ def _entry(entry: object, images: int) -> tuple[int, Crop] | Refusal:
 
 
 def form_of(crop: Crop | None) -> str:
-    """As an entry has it."""
+    """The form of a crop by the name that entries of the record use."""
     match crop:
         case Region():
             return "region"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from sightline.look.analyze_asking import Asking, by_tool, checked
 from sightline.look.analyze_look import TOO_OFTEN, Look
 from sightline.look.analyze_parts import parts_of
 from sightline.look.analyze_result import Analysis, Failed
-from sightline.look.analyze_seer import lookers
+from sightline.look.analyze_seer import lookers, receiver_unagreed
 from sightline.look.crops import CropLike
 from sightline.look.doors import Door
 from sightline.look.grounds import coordinates_of
@@ -27,20 +27,17 @@ _NOT_SAVED = Refusal(
 )
 
 
-def analyze(
-    door: Door,
-    images: object,
-    question: object,
-    *,
-    crop: object = None,
-    model: object = None,
-    reason: object = None,
-) -> Analysis | Failed:
-    """The tool: every argument is a model's, and may be anything."""
-    return _answered(door, by_tool(images, question, crop, model, reason, _most(door)))
+def analyze(door: Door, images: object, question: object, **given: object) -> Analysis | Failed:
+    """The tool."""
+    return answered(door, asked_by_tool(door, images, question, **given))
 
 
-def describe(
+def describe(door: Door, images: Sequence[str], **given: Any) -> Analysis | Failed:
+    """The command."""
+    return answered(door, described(door, images, **given))
+
+
+def described(
     door: Door,
     images: Sequence[str],
     *,
@@ -48,16 +45,32 @@ def describe(
     crops: Mapping[int, CropLike] | None = None,
     model: str = "",
     save: bool = False,
-) -> Analysis | Failed:
-    """The command: what a person wants to know, or all that is to be seen."""
+) -> Asking | Refusal:
+    """What a person wants to know, or all that is to be seen."""
     if save and (question or crops or len(images) != 1 or any("#crop:" in str(each) for each in images)):
-        return Failed.of(_NOT_SAVED)
+        return _NOT_SAVED
     listed: list[Json] = [{"image_index": index, "form": cast("Json", form)} for index, form in (crops or {}).items()]
     asking = checked(list(images), question, listed, model, _most(door))
-    return _answered(door, asking if isinstance(asking, Refusal) else replace(asking, save=save))
+    return asking if isinstance(asking, Refusal) else replace(asking, save=save)
 
 
-def _answered(door: Door, asking: Asking | Refusal) -> Analysis | Failed:
+def asked_by_tool(
+    door: Door, images: object, question: object, *, crop: object = None, model: object = None, reason: object = None
+) -> Asking | Refusal:
+    """What a model asks for: every argument may be anything."""
+    return by_tool(images, question, crop, model, reason, _most(door))
+
+
+def awaited(door: Door, asking: Asking | Refusal) -> str:
+    """The provider that only the user's consent keeps from being asked; empty: there is none, or more is missing."""
+    settings = _settings(door)
+    if isinstance(asking, Refusal) or settings.mode == "off":
+        return ""
+    who = receiver_unagreed(settings, door.record, asking.model, by_tool=asking.by_tool)
+    return who if who and not isinstance(parts_of(door, asking), Refusal) else ""
+
+
+def answered(door: Door, asking: Asking | Refusal) -> Analysis | Failed:
     answer = asking if isinstance(asking, Refusal) else looked(door, asking)
     return Failed.of(answer) if isinstance(answer, Refusal) else answer
 
@@ -91,5 +104,5 @@ def _settings(door: Door) -> Settings:
 
 
 def _most(door: Door) -> int:
-    """Images in one call."""
+    """How many images one call may have."""
     return cast("int", _settings(door).values["maxImagesPerCall"])

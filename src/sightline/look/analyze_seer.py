@@ -14,7 +14,7 @@ from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.once import Alone
 from sightline.look.upstreams import NOBODY, directory
-from sightline.look.whole import named_seer, providers, proxies, seeing, seers
+from sightline.look.whole import named_seer, providers, proxies, registry, seeing, seers, unagreed
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
@@ -105,6 +105,15 @@ def receiver_of(settings: Settings, model: str) -> str:
     if not isinstance(one, Named) or (one.upstream.on_loopback and one.receiver == one.provider):
         return ""
     return one.receiver
+
+
+def receiver_unagreed(settings: Settings, record: Record, model: str, *, by_tool: bool = False) -> str:
+    """The provider that only the user's consent keeps from being asked; empty: there is none."""
+    place = _place(settings, record)
+    one = place if isinstance(place, Refusal) else named(settings, place.found, model, by_tool=by_tool)
+    if isinstance(place, Refusal) or not isinstance(one, Named):
+        return ""
+    return unagreed(registry(settings, place.found, None, record, place.dialler), one, record)
 
 
 async def lookers(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from sightline.model.asking import Usage, is_cut
+from sightline.model.fence import one_line
 from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
 
@@ -57,6 +58,9 @@ _MARK = "[truncated — {} chars total]"
 class Unanswered:
     prefix: Prefix
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", one_line(self.message))
 
     @property
     def code(self) -> FailureCode:

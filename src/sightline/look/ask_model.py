@@ -14,7 +14,7 @@ from sightline.look.doors import reading
 from sightline.look.loop import at_end
 from sightline.look.once import once
 from sightline.look.upstreams import directory
-from sightline.look.whole import local_servers, named_seer, proxies, registry
+from sightline.look.whole import local_servers, named_seer, proxies, registry, unagreed
 from sightline.model.asking import LOCAL
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.refusal import Refusal
@@ -33,6 +33,7 @@ _NOBODY = Unanswered(
 class Chosen:
     named: Named
     registry: Registry
+    record: Record
     http: Http
     vision: bool
     pdf: bool
@@ -44,6 +45,11 @@ class Chosen:
         return self.named.upstream
 
     @property
+    def receiver(self) -> str:
+        """Who would get the file, where the user's word is all that is missing."""
+        return unagreed(self.registry, self.named, self.record)
+
+    @property
     def shown(self) -> str:
         return LOCAL if self.named is OURS else f"{self.upstream.name}/{self.named.model}"
 
@@ -53,7 +59,8 @@ class Chosen:
         return Unanswered("VISION_NOT_SUPPORTED", str(made)) if isinstance(made, Refusal) else made
 
 
-async def chosen(settings: Settings, record: Record, model: str | None) -> Chosen | Unanswered:
+async def chosen(settings: Settings, record: Record, model: str | None, *, agreed: bool = False) -> Chosen | Unanswered:
+    """`agreed`: as if the user let whoever is named have the file."""
     known = directory(settings)
     own = known if isinstance(known, Refusal) else named_seer(settings, known)
     if isinstance(known, Refusal) or (isinstance(own, Refusal) and model is None):
@@ -62,9 +69,9 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
         own = None
     http = _dialler(_proxy_variables(settings.environment))
     reached = registry(settings, known, own, record, http, local_seer(settings.data, reading()))
-    ours = Chosen(OURS, reached, http, vision=True, pdf=False, video=False)
+    ours = Chosen(OURS, reached, record, http, vision=True, pdf=False, video=False)
     if model is None:
-        here = await _unnamed(settings, known, ours) if own is None else _instead_of(own, ours)
+        here = await _unnamed(settings, known, ours) if own is None else None if agreed else _instead_of(own, ours)
         if here is not None:
             return here
     one = own if model is None else meant(reached.providers, model)
@@ -77,6 +84,7 @@ async def chosen(settings: Settings, record: Record, model: str | None) -> Chose
     return Chosen(
         one,
         reached,
+        record,
         http,
         vision=supports_vision(one.model, provider, settings),
         pdf=supports_pdf(one.model, provider, settings),

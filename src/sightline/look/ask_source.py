@@ -111,7 +111,7 @@ def _untaken(file: Taken) -> Unanswered | None:
 
 
 def filmed(file: Taken) -> Taken | Unanswered:
-    """A video as it is."""
+    """A file that is a video, within its limits."""
     if file.kind.family != "video":
         return Unanswered("UNSUPPORTED_FILE_TYPE", f"this is {file.kind.name}, not a video ({_FILMED})")
     return _within(file)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from sightline.model.fence import json_line
 from sightline.model.refusal import Refusal
 from sightline.sources import reference
 from sightline.sources.reference import Reference
@@ -14,7 +13,7 @@ _LONGEST = 4000  # characters of JSON, so that every result has room for the ref
 def reference_of(path: object) -> Reference | Refusal:
     if not isinstance(path, str):
         return Refusal("invalid_input", "the path is not text", "give the path of a file")
-    if len(json.dumps(named(path), ensure_ascii=False)) > _LONGEST:
+    if len(path) > _LONGEST or len(json_line(named(path))) > _LONGEST:
         return Refusal("invalid_input", "the path is too long", "give a shorter one, from the working folder")
     return reference.parse(path)
 

@@ -62,7 +62,7 @@ class Turns:
             return True
 
     def gives_back(self, turn: str) -> None:
-        """It was not necessary after all."""
+        """A call that was counted and did not take place after all."""
         with self._lock:
             asked, last = self._asked.get(turn) or (0, self._clock())
             self._asked.put(turn, (max(0, asked - 1), last))

@@ -28,7 +28,7 @@ def entries_of(settings: Settings) -> dict[str, str]:
 
 
 def grounding_of(settings: Settings, names: Sequence[str]) -> str:
-    """Of a model by any of its names."""
+    """The grounding format of a model that is known by several names."""
     said = _grounds(settings, names)
     if said is False or isinstance(said, str):
         return said or NO_FORM

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sightline.look.doors import Door
+from sightline.model.fence import json_line
 from sightline.model.image import Kept
 from sightline.model.scene import Json
 
@@ -26,11 +26,11 @@ class Listed:
         return {"ok": True, "images": [_entry(each) for each in self.images], "more": self.more}
 
     def content(self) -> list[Json]:
-        return [{"type": "text", "text": json.dumps(self.as_dict(), ensure_ascii=False)}]
+        return [{"type": "text", "text": json_line(self.as_dict())}]
 
 
 def list_images(door: Door) -> Listed:
-    """As many as a result may hold."""
+    """The images that may be listed, as many as one result may hold."""
     found = images_of(door, _MOST + 1)
     fitting = _fitting(found[:_MOST])
     return Listed(tuple(fitting), more=len(fitting) < len(found))
@@ -50,7 +50,7 @@ def _seen_from(door: Door, kept: Kept) -> Kept:
 def _fitting(found: list[Kept]) -> list[Kept]:
     left = _CHARACTERS
     for index, each in enumerate(found):
-        left -= len(json.dumps(_entry(each), ensure_ascii=False)) + 2
+        left -= len(json_line(_entry(each))) + 2
         if left < 0:
             return found[:index]
     return found

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from sightline.look import analyze_tool, ask_tool
 from sightline.look.analyze_result import Analysis, Failed
-from sightline.look.ask import video_analyze, vision_analyze
+from sightline.look.ask import Ask, of_image, of_video, video_analyze, vision_analyze
+from sightline.look.ask import awaited as awaited_of
 from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Unanswered
 from sightline.look.crops import SIDES
 from sightline.look.doors import UNNAMED, Door
@@ -36,8 +37,14 @@ class Tool:
     over: str = "path"  # the argument that names what the capabilities are over
     also: Mapping[str, str] = field(default_factory=dict)  # more capabilities, each with the argument it is over
     refuse: Callable[[Refusal], Outcome] = Refused.of  # arguments that make no sense and faults, in its own words
-    asks: bool = False  # somebody else to look: offered where the user's settings say who may
+    # Of a tool that asks somebody else to look, and is offered where the user's settings say who may: the provider
+    # that only the user's consent keeps from being asked.
+    awaits: Callable[..., str] | None = None
     always: bool = False  # also where the settings let no model ask for a look: it asks about a file of its own
+
+    @property
+    def asks(self) -> bool:
+        return self.awaits is not None
 
     def as_dict(self, *, network: bool) -> dict[str, Json]:
         schema: dict[str, Json] = {
@@ -88,6 +95,12 @@ def _analyze(door: Door, **given: object) -> Analysis | Failed:
     return analyze(asking, given.pop("images"), given.pop("question"), **given)
 
 
+def _awaits(door: Door, **given: object) -> str:
+    from sightline.look.analyze_image import asked_by_tool, awaited
+
+    return awaited(door, asked_by_tool(door, given.pop("images"), given.pop("question"), **given))
+
+
 def _of_a_file(
     name: str,
     words: str,
@@ -95,10 +108,15 @@ def _of_a_file(
     required: tuple[str, ...],
     most: int,
     run: Callable[..., Outcome],
+    ask: Callable[..., Ask | Unanswered],
 ) -> Tool:
     """One question about one file, which may be at a web address."""
-    asked = Tool(name, words, properties, required, ("read",), most, run, over="file_path", asks=True, always=True)
-    return replace(asked, also={"network": "file_url"}, refuse=ask_tool.unanswered)
+
+    def awaits(door: Door, **given: object) -> str:
+        return awaited_of(ask(door, **given))
+
+    asked = Tool(name, words, properties, required, ("read",), most, run, over="file_path", always=True)
+    return replace(asked, also={"network": "file_url"}, refuse=ask_tool.unanswered, awaits=awaits)
 
 
 _CROP: Json = {
@@ -172,7 +190,7 @@ TOOLS: tuple[Tool, ...] = (
         _analyze,
         over="images",
         refuse=Failed.of,
-        asks=True,
+        awaits=_awaits,
     ),
     Tool(
         "list_images",
@@ -185,8 +203,10 @@ TOOLS: tuple[Tool, ...] = (
         8_000,
         list_images,
     ),
-    _of_a_file("vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze),
-    _of_a_file("video_analyze", ask_tool.VIDEO, ask_tool.OF_VIDEO, (), MOST_OF_A_VIDEO, video_analyze),
+    _of_a_file(
+        "vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze, of_image
+    ),
+    _of_a_file("video_analyze", ask_tool.VIDEO, ask_tool.OF_VIDEO, (), MOST_OF_A_VIDEO, video_analyze, of_video),
 )
 
 
@@ -200,14 +220,30 @@ def call(door: Door, name: object, arguments: object) -> Outcome:
     tool = _offered(door).get(name) if isinstance(name, str) else None
     if tool is None:
         return Refused("not_permitted", f"there is no tool {name!r:.60} here")
+    given = _given(tool, arguments)
+    if isinstance(given, Refusal):
+        return tool.refuse(given)
+    return promised(tool.refuse(FAULT))(tool.run)(door, **given)
+
+
+def awaited(door: Door, name: str, arguments: object) -> str:
+    """The provider that only the user's consent keeps a call from asking; empty: it needs none, or fails anyway."""
+    tool = _offered(door).get(name)
+    given = None if tool is None else _given(tool, arguments)
+    if tool is None or tool.awaits is None or not isinstance(given, dict):
+        return ""
+    return promised("")(tool.awaits)(door, **given)
+
+
+def _given(tool: Tool, arguments: object) -> dict[str, object] | Refusal:
     if not isinstance(arguments, Mapping):
-        return tool.refuse(Refusal("invalid_input", "the arguments are not an object", "give them as its schema says"))
+        return Refusal("invalid_input", "the arguments are not an object", "give them as its schema says")
     given = {str(argument): value for argument, value in arguments.items() if value is not None}
     wrong = [*(given.keys() - tool.properties.keys()), *(set(tool.required) - given.keys())]
     if wrong:
-        what = f"{min(wrong)!r:.60} is missing or not an argument of {name}"
-        return tool.refuse(Refusal("invalid_input", what, "give the arguments that its schema names"))
-    return promised(tool.refuse(FAULT))(tool.run)(door, **given)
+        what = f"{min(wrong)!r:.60} is missing or not an argument of {tool.name}"
+        return Refusal("invalid_input", what, "give the arguments that its schema names")
+    return given
 
 
 def _offered(door: Door) -> dict[str, Tool]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, ParamSpec, TypeVar, get_args
 
+from sightline.model.fence import json_line
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image
 from sightline.model.refusal import Code, Refusal
@@ -138,7 +139,7 @@ def written(result: dict[str, Json]) -> str:
 
 
 def _words(result: dict[str, Json]) -> dict[str, Json]:
-    return {"type": "text", "text": json.dumps(result, ensure_ascii=False)}
+    return {"type": "text", "text": json_line(result)}
 
 
 def _sides(size: Size) -> dict[str, Json]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TypeGuard
 from sightline.look.asked import named, reference_of
 from sightline.look.doors import Door
 from sightline.look.results import Edited, Refused, Text
+from sightline.model.fence import json_line
 from sightline.model.refusal import Refusal
 from sightline.pixels.kinds import kind_of
 from sightline.sources import file as files
@@ -71,8 +71,8 @@ def _beginning(line: str) -> str:
 
 
 def _written(text: str) -> int:
-    """The length in JSON."""
-    return len(json.dumps(text, ensure_ascii=False))
+    """How many characters a text takes in JSON."""
+    return len(json_line(text))
 
 
 def edit_file(door: Door, path: object, old: object, new: object, token: object) -> Edited | Refused:

@@ -106,7 +106,7 @@ def receiver(upstream: Upstream, wire: WireName = "openai_chat") -> str:
 
 def _preset(name: str) -> Upstream:
     preset = PRESETS[name]
-    return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer)
+    return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer, stateless=preset.stateless)
 
 
 def completed(own: Upstream) -> Upstream:
@@ -120,7 +120,8 @@ def completed(own: Upstream) -> Upstream:
     # A key goes to no host but its own: elsewhere the usual variables do not count.
     at_home = not own.bases or all(by_address(url) == known for url in own.bases.values())
     variables = preset.keys if at_home else ()
-    return replace(own, bases=bases, preset=known, key_variables=variables, bearer=preset.bearer)
+    own = replace(own, bases=bases, preset=known, key_variables=variables)
+    return replace(own, bearer=preset.bearer, stateless=preset.stateless)
 
 
 def flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:

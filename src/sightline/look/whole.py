@@ -193,7 +193,7 @@ def seer_at(settings: Settings, upstream: Upstream, model: str, key: str = "") -
 
 
 def seeing(settings: Settings, one: Named) -> Named | Refusal:
-    """Nobody who is known to be blind."""
+    """The model itself, unless it is known to take no images."""
     upstream, wire = one.upstream, api_of(one.wire)
     if lookup.profile(upstream.preset, wire, one.model, _overrides(settings)).vision is False:
         return Refusal("invalid_input", f"{upstream.name}/{one.model} takes no images itself", "name a model that sees")
@@ -210,6 +210,14 @@ def registry(
 ) -> Registry:
     """Everybody who can be asked for a model by name. The one whom the settings name is asked as they say."""
     return Registry(http, _consented(record), providers(settings, found, named), local)
+
+
+def unagreed(known: Registry, one: Named, record: Record) -> str:
+    """Who would get images, where the user's word is all that is missing; empty: it was given, or more is missing."""
+    match [] if one is OURS else known.hindrances(one):
+        case [Refusal(code="no_consent")] if one.receiver not in record.consents():
+            return one.receiver
+    return ""
 
 
 def providers(settings: Settings, found: Directory, named: Named | None) -> dict[str, Named]:

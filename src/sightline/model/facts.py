@@ -117,7 +117,7 @@ class Member:
 
     @property
     def seen(self) -> Size:
-        """In which whoever looked was given it."""
+        """The size in which the image was given to whoever looked."""
         return self.sent or self.region
 
     @property

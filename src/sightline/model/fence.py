@@ -5,32 +5,53 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # the command's refusals come here, and need no more of the model
-    from sightline.model.scene import Json
 
 _NAME = "vision_proxy_"
 # Full-width brackets and slashes read like plain ones to a model, and what has no width reads like nothing.
 _GAP = r"[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*+"
 _opens = re.compile(r"[<\uff1c](?=" + _GAP + r"(?:[/\uff0f]" + _GAP + ")?" + _NAME + ")", re.IGNORECASE)
-_unprintable = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+# What has no width, or turns the letters around it: by it a name reads like another one, or holds words that nobody
+# sees. All that Unicode lets a reader ignore, but for the variation selectors of emoji.
+_HIDES = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_unprintable = re.compile(f"[{_CONTROLS}]+")
+_hides = re.compile(f"[{_HIDES}]")
+_unseen = re.compile(f"[{_CONTROLS}{_HIDES}]")
 _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\uff1c": "&lt;"})
 
 
 def neutral(text: str) -> str:
-    """Text that may have several lines."""
+    """A text, of several lines perhaps, in which nothing opens or closes a fence of ours."""
     return _opens.sub("&lt;", text)
 
 
 def one_line(text: str) -> str:
-    """A name or another short word."""
-    return neutral(_unprintable.sub(" ", text).strip())
+    """A name or another short word: what hides in it is seen, as JSON would write it."""
+    return neutral(_flat(text))
 
 
 def attribute(text: str) -> str:
     """The value of an attribute, in double quotes."""
-    return _unprintable.sub(" ", text).translate(_ESCAPES).strip()
+    return _flat(text).translate(_ESCAPES)
+
+
+def json_line(value: object) -> str:
+    """JSON as it reads best, in which nothing hides: what would is escaped, and whoever reads it back has it all."""
+    return _unseen.sub(_escaped, json.dumps(value, ensure_ascii=False))
+
+
+def _flat(text: str) -> str:
+    if text.isascii() and text.isprintable():  # as it mostly is
+        return text.strip()
+    return _hides.sub(_escaped, _unprintable.sub(" ", text).strip())
+
+
+def _escaped(found: re.Match[str]) -> str:
+    letter = found[0]
+    return f"\\u{ord(letter):04x}" if letter <= "\uffff" else json.dumps(letter)[1:-1]
 
 
 def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Mapping[str, str] | None = None) -> str:
@@ -42,13 +63,13 @@ def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Ma
     return f"<{_NAME}{tag}{inner}>\n{neutral(text.strip())}\n</{_NAME}{tag}>"
 
 
-_INNER = re.compile(r"['<>&\uff1c\x7f-\x9f\u2028\u2029]")
+_INNER = re.compile(rf"['<>&\uff1c]|{_unseen.pattern}")
 
 
-def rows(entries: Iterable[Mapping[str, Json]], indent: int) -> str:
+def rows(entries: Iterable[Mapping[str, object]], indent: int) -> str:
     """A list of objects for an attribute in single quotes: JSON as it stands, an object a line, nothing to unescape."""
     written = (json.dumps(dict(entry), ensure_ascii=False, separators=(",", ":")) for entry in entries)
-    escaped = (_INNER.sub(lambda found: f"\\u{ord(found[0]):04x}", row) for row in written)
+    escaped = (_INNER.sub(_escaped, row) for row in written)
     return "[" + (",\n" + " " * indent).join(escaped) + "]"
 
 

@@ -110,10 +110,6 @@ class Map:
         return Map(source, result, (Piece(whole, Rect(0, 0, result.width, result.height)),))
 
     @staticmethod
-    def identity(size: Size) -> Map:
-        return Map.scaled(size, size)
-
-    @staticmethod
     def cropped(source: Size, box: Box) -> Map:
         return Map(source, box.size, (Piece(Rect.of(box), Rect(0, 0, box.width, box.height)),))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sightline.model.fence import one_line
+
 Code = Literal[
     "invalid_input",  # the caller's words do not make sense
     "not_found",
@@ -25,6 +27,11 @@ class Refusal:
     what: str
     remedy: str = ""
     status: int = field(default=0, compare=False)  # of the answer of the provider that said no
+
+    def __post_init__(self) -> None:
+        """Names and words of others may be in it: it is one line, whatever they are."""
+        for name in ("what", "remedy"):
+            object.__setattr__(self, name, one_line(getattr(self, name)))
 
     def __str__(self) -> str:
         return f"{self.what} ({self.remedy})" if self.remedy else self.what

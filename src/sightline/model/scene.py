@@ -92,6 +92,11 @@ class Scene:
     def with_sights(self, sights: tuple[Sight, ...]) -> Scene:
         return Scene(self.model, sights, self.stream, self.messages, self.tools, self.partial, self.calls, self.ours)
 
+    def with_ours(self, names: frozenset[str]) -> Scene:
+        """With tools of ours among those that the model may call."""
+        tools = self.tools | names
+        return Scene(self.model, self.sights, self.stream, self.messages, tools, self.partial, self.calls, names)
+
     @property
     def ends(self) -> tuple[int, ...]:
         """The last messages of the requests that it has grown from, one for each step, and of this one."""

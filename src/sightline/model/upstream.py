@@ -25,6 +25,7 @@ class Upstream:
     api_key: str = field(default="", repr=False)  # set: replaces the client's own credential
     hoist: bool | None = None  # no image stays in a tool's result; None: as the settings say for all
     bearer: bool = False  # takes its key as a bearer token, also where the wire has a header of its own
+    stateless: bool = False  # nothing that it answered can be named later, whatever was asked of it
 
     def base(self, api: WireName) -> str:
         """Where this is served; an upstream that names no address for it is asked at its first one."""

@@ -46,7 +46,6 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 @dataclass(frozen=True, slots=True)
 class Fetched:
     data: bytes = field(repr=False)
-    content_type: str  # as the server declares it; it may lie
     url: str  # where the bytes were in the end
 
 
@@ -222,8 +221,7 @@ async def _answer(reader: asyncio.StreamReader, target: Target, most: int) -> Fe
         return _too_large(most)
     if answer.framed and not answer.whole:
         return Refusal("unavailable", f"{target.authority} broke off in the middle", "try again later")
-    kind = answer.headers.get(b"content-type", b"").decode("latin-1")
-    return Fetched(bytes(answer.body), kind, target.url)
+    return Fetched(bytes(answer.body), target.url)
 
 
 def _judged(answer: _Answer, target: Target, most: int) -> str | Refusal | None:

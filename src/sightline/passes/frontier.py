@@ -92,7 +92,7 @@ def _end(one: _Live) -> float:
 
 
 def _near(most: int | None) -> float:
-    """With more than this a limit is near."""
+    """The number from which on a limit is near: seven eighths of it."""
     return inf if most is None else most - most // 8
 
 

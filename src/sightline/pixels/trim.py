@@ -187,7 +187,7 @@ class Kept:
 
 
 def borders(found: Ink) -> Kept:
-    """All but the blank borders."""
+    """What is left of an image without its blank borders."""
     return _kept(found, inner=False)
 
 

@@ -94,7 +94,7 @@ class Workers:
             raise
 
     def ask(self, task: str, data: bytes, arguments: Json | None = None) -> Reply | Refusal:
-        """`run`, for callers that wait."""
+        """Like `run`, for callers that block until it is done."""
         answer = self._submitted(task, data, arguments or {}, _Job())
         return answer if isinstance(answer, Refusal) else answer.result()
 

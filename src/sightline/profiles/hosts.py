@@ -72,6 +72,7 @@ OLLAMA_CLOUD = Preset(
     sibling="glm-5.3-flash",
     limits=Limits(formats=(PNG, JPEG, WEBP)),
     bearer=True,
+    stateless=True,
 )
 
 # A local server knows best what it has loaded, so only names that are blind in every build are listed; and
@@ -90,6 +91,7 @@ OLLAMA = Preset(
         *blind("gpt-oss*", "qwen3-coder*"),
     ),
     limits=Limits(formats=(PNG, JPEG, WEBP)),
+    stateless=True,
 )
 
 LMSTUDIO = Preset(

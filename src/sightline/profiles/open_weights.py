@@ -61,6 +61,7 @@ DEEPSEEK = Preset(
         Cached("claude-opus*", 1, 0.033, _HOURS),
         Cached("*", 1, 0.02, _HOURS),
     ),
+    stateless=True,
 )
 
 _GLM_EYES = seeing("glm-5.3-flash*", "glm-5v*", "glm-4.6v*", "glm-4.5v*", "glm-4v*")

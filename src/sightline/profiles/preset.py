@@ -51,6 +51,7 @@ class Preset:
     sizing: Sizing | None = None  # of all its models, whatever they are called; None: by their names
     cache: tuple[Cached, ...] = ()
     bearer: bool = False  # takes its key as `Authorization: Bearer`, also on the Anthropic wire
+    stateless: bool = False  # keeps no answer on the Responses wire, whatever `store` says
 
 
 def seeing(*patterns: str, wires: tuple[WireName, ...] = (), limits: Limits | None = None) -> tuple[Row, ...]:

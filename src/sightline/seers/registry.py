@@ -63,7 +63,7 @@ class Named:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Under which somebody may speak of it."""
+        """All names that somebody may use for this model."""
         known = dict.fromkeys((self.said, self.upstream.name, self.provider))
         return tuple(f"{name}/{self.model}" for name in known if name)
 

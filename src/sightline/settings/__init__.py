@@ -64,12 +64,12 @@ class Settings:
 
     @property
     def api_key(self) -> str:
-        """Of the model that looks."""
+        """The key for the model that looks at images."""
         return self._of_seer("apiKey")
 
     @property
     def base_url(self) -> str:
-        """Of the model that looks."""
+        """The address of the model that looks at images."""
         return self._of_seer("baseUrl")
 
     def _of_seer(self, name: str) -> str:

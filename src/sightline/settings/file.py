@@ -67,7 +67,7 @@ def change(path: Path, name: str, value: Json) -> Refusal | None:
 def _write(path: Path, held: Held) -> None:
     mode = 0o600 if has_secret(held) else _mode(path, default=0o644)
     text = json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, text.encode(), mode=mode)
+    write_whole(path, text.encode(), mode=mode, kept=path.exists())
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def without_secrets(held: Mapping[str, Json]) -> Held:
 
 
 def veiled(held: Mapping[str, Json]) -> Held:
-    """As it may be seen by anybody."""
+    """The settings with nothing secret in them: of a secret only whether it is set."""
     return _secrets_as(held, lambda secret: "set" if secret else "")
 
 

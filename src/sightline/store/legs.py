@@ -40,7 +40,7 @@ def settle(connection: Connection, scope: str, answered: Answered, results: Sequ
 
 
 def read(database: Database, scope: str, keys: Sequence[str]) -> list[tuple[Row, Answered]]:
-    """Each with the row's number and age."""
+    """The answers that these keys may mean, each with its row's number and age."""
     found: list[tuple[Row, Answered]] = []
     rows = database.rows(
         "SELECT rowid, used, name, visible, before, legs, results, made FROM legs"

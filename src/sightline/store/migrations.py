@@ -130,7 +130,7 @@ def migrate(database: sqlite3.Connection) -> None:
 
 
 def check(database: sqlite3.Connection) -> None:
-    """It has taken every step already."""
+    """Raises unless the database has taken every step, and no step that is unknown here."""
     if _version(database) != len(STEPS):
         raise sqlite3.DatabaseError("another version of Sightline wrote it")
 

@@ -95,7 +95,7 @@ def _honest(method: Method[P, T]) -> Method[P, T | Refusal]:
 
 @dataclass(slots=True)
 class _Standby:
-    """For what a record stands in."""
+    """What a record needs to know that stands in for another one."""
 
     again: Callable[[], SqliteRecord]
     trouble: Refusal | None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from operator import itemgetter
+
+import orjson
 
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
 from sightline.model.scene import Json
@@ -75,3 +78,11 @@ def _made(value: Json, edit: Edit) -> Json:
     assert isinstance(edit, Rebuild)
     assert isinstance(value, list)
     return [value[each] if isinstance(each, int) else each for each in edit.elements]
+
+
+def dumps(value: Json) -> str:
+    """A value as JSON text, also where orjson cannot write it."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a lone surrogate, which only an escape can write, or a number of more than 64 bits
+        return json.dumps(value, separators=(",", ":"))

@@ -59,7 +59,7 @@ def read(tree: Json, texts: Texts) -> Scene:
 
 
 def _kind(item: Json) -> str:
-    """Messages may come without a type."""
+    """The type of an item; a message may come without one."""
     return text_in(item, "type") or ("message" if value_in(item, "role") is not None else "")
 
 

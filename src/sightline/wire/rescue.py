@@ -18,7 +18,9 @@ from sightline.model.marks import SEE_BELOW
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire.inline import picture_in
-from sightline.wire.jsontext import Again, dumps, patched
+from sightline.wire.jsonpatch import patched
+from sightline.wire.jsonplaces import Again
+from sightline.wire.jsontree import dumps
 from sightline.wire.shape import Texts, at, entries, text_in
 
 HERE = "[image]"  # in the place of JSON that was an image

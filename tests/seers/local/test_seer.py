@@ -73,12 +73,16 @@ async def test_whatever_the_pixels_are_it_is_described_and_nothing_is_made_up(se
 
 
 @requirement("seer.local.bad")
-async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(seer: LocalSeer) -> None:
-    answer = await told(seer, BAD["10,000 words"]())
+async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "SECONDS", 8.0)  # what is too much for a minute is so for less
+    with readers() as work:
+        seer = local_seer(Path(), work)
+        assert isinstance(seer, LocalSeer)
+        answer = await told(seer, BAD["10,000 words"]())
     if isinstance(answer, Refusal):  # on a machine that has other things to do
         assert answer.code == "too_large"
     else:
-        assert len(answer.text.split()) > 9000 or "could not be read" in answer.text or "time" in answer.text
+        assert len(answer.text.split()) > 9000 or "There was no time" in answer.text, answer.text[-300:]
 
 
 @requirement("seer.local.bad")

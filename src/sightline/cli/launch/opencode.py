@@ -57,7 +57,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 
 def configured(place: Place) -> dict[str, Any]:
-    """What its files say."""
+    """What the agent's own files say, the later ones over the earlier."""
     config: dict[str, Any] = {}
     for each in _files(place):
         config = merged(config, each)

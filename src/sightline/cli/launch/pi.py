@@ -45,7 +45,7 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 
 
 def providers(place: Place) -> dict[str, Any]:
-    """What the user has laid down for them."""
+    """The providers that the user has configured for the agent."""
     home = Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
     return part(place.json(home / "models.json"), "providers")
 

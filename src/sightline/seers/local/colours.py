@@ -106,7 +106,7 @@ def is_photograph(pixels: Pixels) -> bool:
 
 
 def distance(one: Colour, other: Colour) -> int:
-    """In the channel that differs most."""
+    """How far two colours are apart, in the channel that differs most."""
     return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 

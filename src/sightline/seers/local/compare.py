@@ -76,7 +76,7 @@ def _near(one: Box, other: Box) -> bool:
 
 
 def _in_place(one: Box, other: Box) -> bool:
-    """In the same row, and over each other."""
+    """Whether two boxes overlap enough, down and across, to be the same thing at one place."""
     down = min(one.bottom, other.bottom) - max(one.y, other.y)
     across = min(one.right, other.right) - max(one.x, other.x)
     return down > 0.5 * min(one.height, other.height) and across > 0.3 * min(one.width, other.width)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -24,16 +24,8 @@ def read_lines(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | N
     labels = _labels_below(picture, axis, room[1])
     if len(labels) < TICKS:
         return None
-    turned = picture.pixels.transpose(1, 0, 2)
-    middles = [label.middle[0] for label in labels]
-    snapped = marked(beside(turned, flipped(union(label.box for label in labels))), middles)
-    places = [middle if mark is None else mark for mark, middle in zip(snapped, middles, strict=True)]
-    low, high = axis.span
-    pitch = min(b - a for a, b in zip(sorted(places), sorted(places)[1:], strict=False))
-    bottom = min(min(label.box.y for label in labels) - 2, round(high + axis.pitch))
-    left, right = max(axis.box.right + 2, round(min(places) - pitch / 2)), round(max(places) + pitch / 2)
-    plot = Box(left, max(0, round(low - 0.8 * axis.pitch)), right - left, 0)
-    plot = replace(plot, height=bottom - plot.y)
+    places = _places(picture, labels)
+    plot = _plot(axis, labels, places)
     if plot.width < 20 or plot.height < 20:
         return None
     ground = commonest(cut(picture.pixels, plot).reshape(-1, 3)[::3])
@@ -46,26 +38,50 @@ def read_lines(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | N
     titles = dict(names)
     if titles:  # what no legend names and is grey belongs to the drawing
         colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > SEEN]
-    marks, hidden = [], 0
+    marks: list[Mark] = []
     for colour in colours:
         series = titles.get(colour, name(colour) if len(colours) > 1 else "")
         curve = _Curve(colour, tuple(other for other in colours if other != colour), ground)
-        for label, place in zip(labels, places, strict=True):
-            y = _height_at(picture.pixels, plot, place, curve)
-            if y is None:
-                hidden += 1
-                continue
-            step = abs(axis.value(low) - axis.value(high))
-            box = Box(round(place) - 3, round(y) - 3, 6, 6)
-            marks.append(Mark(label.text, series, rounded(axis.value(y), step), box, colour))
+        heights = [_height_at(picture.pixels, plot, place, curve) for place in places]
+        marks += _marks(axis, curve, series, zip(labels, places, heights, strict=True))
     if len(marks) < TICKS:
         return None
+    hidden = len(colours) * len(labels) - len(marks)
     doubts = [f"{hidden} points are covered or not there"] if hidden else []
     if len(colours) > 1 and len(titles) < len(colours):
         doubts.append("lines that no legend names are named by their colour")
     ink = union([plot, axis.box, *(label.box for label in labels)])
     title, box = titled(picture, ink, axis, [*labels, *legend])
     return Chart("line", box, title, tuple(marks), axis.unit or unit_of(picture, axis, ink), "; ".join(doubts))
+
+
+def _places(picture: Picture, labels: Sequence[Text]) -> list[float]:
+    """Where each label's point stands: at its tick, if it has one, else over its middle."""
+    middles = [label.middle[0] for label in labels]
+    turned = picture.pixels.transpose(1, 0, 2)
+    ticks = marked(beside(turned, flipped(union(label.box for label in labels))), middles)
+    return [middle if tick is None else tick for tick, middle in zip(ticks, middles, strict=True)]
+
+
+def _plot(axis: Axis, labels: Sequence[Text], places: Sequence[float]) -> Box:
+    """Where the lines are drawn: half a step beyond the first and the last point, and down to the labels."""
+    low, high = axis.span
+    pitch = min(b - a for a, b in pairwise(sorted(places)))
+    left, right = max(axis.box.right + 2, round(min(places) - pitch / 2)), round(max(places) + pitch / 2)
+    top = max(0, round(low - 0.8 * axis.pitch))
+    bottom = min(min(label.box.y for label in labels) - 2, round(high + axis.pitch))
+    return Box(left, top, right - left, bottom - top)
+
+
+def _marks(
+    axis: Axis, curve: _Curve, series: str, points: Iterable[tuple[Text, float, float | None]]
+) -> Iterator[Mark]:
+    """A mark for each point whose height is known."""
+    step = abs(axis.value(axis.span[0]) - axis.value(axis.span[1]))
+    for label, x, y in points:
+        if y is not None:
+            box = Box(round(x) - 3, round(y) - 3, 6, 6)
+            yield Mark(label.text, series, rounded(axis.value(y), step), box, curve.colour)
 
 
 def _unframed(pixels: Pixels, plot: Box, ground: Colour, span: tuple[float, float]) -> Box:

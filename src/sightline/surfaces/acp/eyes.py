@@ -24,7 +24,7 @@ from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
-from sightline.model.fence import sound
+from sightline.model.fence import one_line, sound
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -34,6 +34,7 @@ from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import Agent, Ready, meant_for
+from sightline.surfaces.acp.loading import LOADING
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsontext import Document, lift
@@ -122,7 +123,8 @@ def taken(looked: Looked) -> None:
 
 def refuses(text: str) -> bool:
     """Are these the words of an agent whose model does not see?"""
-    from sightline.profiles.rejections import lesson
+    with LOADING:
+        from sightline.profiles.rejections import lesson
 
     said = lesson(400, text)
     return said is not None and said.kind == "blind"
@@ -166,7 +168,7 @@ def _edits(done: Prepared, links: Mapping[Way, str]) -> Iterator[Edit]:
             yield edit
         elif isinstance(edit, Replace) and (isinstance(fate, Told) or done.rules.blind):
             assert isinstance(fate, Told | Refused)
-            yield Replace(edit.place, {"type": "text", "text": f"{links[edit.place]}\n{fate.words}"})
+            yield Replace(edit.place, {"type": "text", "text": f"{one_line(links[edit.place])}\n{fate.words}"})
 
 
 def _linked(tree: Json, policy: Policy) -> Iterator[tuple[Way, Block]]:

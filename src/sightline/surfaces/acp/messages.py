@@ -10,7 +10,8 @@ from typing import Any
 from sightline.model.capability import AudioCapability, ImageCapability
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json, Path
-from sightline.wire.jsontext import lift, patched
+from sightline.wire.jsonpatch import patched
+from sightline.wire.jsontext import lift
 
 COMMAND = "vision-proxy"
 _LONG = 64 * 1024  # bytes

@@ -8,6 +8,7 @@ from sightline.model.asking import LOCAL
 from sightline.seers.local import weights
 from sightline.settings import Settings, load
 from sightline.surfaces.acp.capability import Ready
+from sightline.surfaces.acp.loading import LOADING
 
 
 def ready() -> Ready:
@@ -33,10 +34,11 @@ def _somebody(settings: Settings) -> tuple[bool, bool]:
 
     That is found out by whoever would ask, which is a lot to load.
     """
-    from sightline.look.analyze_seer import lookers
-    from sightline.look.bodies import desk
-    from sightline.look.loop import wait
-    from sightline.model.refusal import Refusal
+    with LOADING:
+        from sightline.look.analyze_seer import lookers
+        from sightline.look.bodies import desk
+        from sightline.look.loop import wait
+        from sightline.model.refusal import Refusal
 
     at = desk(settings)
     if isinstance(at, Refusal):

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Id = str | int | float
+PROMPT, CANCEL = "session/prompt", "session/cancel"
+COMMANDS = "available_commands_update"
+_MOST = 4096  # sessions that are known: an agent may name as many as it likes
+SHORT = 400  # letters: an answer that says no more than that its model does not see
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +34,26 @@ class Session:
     listed: bool = False  # its agent has said which commands there are
     choice: str = "model"  # the option by which its model is chosen
     heard: str | None = None  # what the agent answers to pixels; None: it has got none
+
+    def chosen(self, params: Mapping[str, Any]) -> None:
+        """The editor changes the model."""
+        if isinstance(model := params.get("modelId"), str):
+            self.model, self.suspected = model, False
+        elif params.get("configId") == self.choice and isinstance(value := params.get("value"), str):
+            self.model, self.suspected = value, False
+
+    def noticed(self, kind: object, update: Mapping[str, Any]) -> None:
+        """The agent has news."""
+        if kind == COMMANDS:
+            self.listed = True
+        elif kind == "config_option_update":
+            model, _ = model_of(update)
+            if model and model != self.model:
+                self.model, self.suspected = model, False
+        elif kind == "agent_message_chunk" and self.heard is not None:
+            content = update.get("content")
+            words = content.get("text") if isinstance(content, dict) else ""
+            self.heard = (self.heard + str(words or ""))[: SHORT + 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +78,45 @@ class Asked:
     session: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     looked: Looked | None = None
+
+
+class Open:
+    """What is open between an editor and its agent: requests without an answer, and sessions. Threads share it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition()
+        self.asked: dict[Id, Asked] = {}
+        self.sessions: dict[str, Session] = {}
+
+    def session(self, name: object, *, make: bool = False) -> Session | None:
+        if not isinstance(name, str):
+            return None
+        with self.lock:
+            if make and name not in self.sessions:
+                if len(self.sessions) >= _MOST:
+                    self._forget()
+                self.sessions[name] = Session(name)
+            return self.sessions.get(name)
+
+    def _forget(self) -> None:
+        """The session that was opened first, of those in which nothing is under way."""
+        idle = next((name for name, session in self.sessions.items() if session.working is None), None)
+        if idle is not None:
+            del self.sessions[idle]
+
+    def note(self, request: Id, asked: Asked) -> None:
+        with self.lock:
+            self.asked[request] = asked
+
+    def answered(self, request: Id) -> Asked | None:
+        with self.lock:
+            return self.asked.pop(request, None)
+
+    @property
+    def thinking(self) -> bool:
+        """Has the agent a prompt to answer?"""
+        with self.lock:
+            return any(asked.method == PROMPT for asked in self.asked.values())
 
 
 class Later(Generic[T]):

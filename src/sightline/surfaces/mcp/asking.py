@@ -1,7 +1,7 @@
 """What a call needs of its client: the user's consent, and the folders that the client works in.
 
 Up to 2025-11-25 the server asks while a call is under way. From 2026-07-28 on it answers what it needs, and the client
-calls again with the answers: all questions of a call are asked at once, so nothing has to be remembered in between.
+calls again with the answers to all questions of that call, so nothing has to be remembered in between.
 """
 
 from __future__ import annotations

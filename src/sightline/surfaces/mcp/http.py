@@ -21,6 +21,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 _LARGEST = 64 * 1024 * 1024  # of a request: a file may come as base64
 _MOST_SESSIONS = 1000
+_BAD_MESSAGE = {
+    "code": -32600,
+    "message": "this is no JSON-RPC message (see https://www.jsonrpc.org/specification)",
+}
 _ABSENT = {
     "jsonrpc": "2.0",
     "id": None,
@@ -46,12 +50,7 @@ class Mount:
             self._task = asyncio.create_task(self._run(self._manager))
         manager = await asyncio.shield(self._manager)
 
-        async def sent(message: Message) -> None:
-            """With all that a message may leave out."""
-            whole = {"headers": []} if message["type"] == "http.response.start" else {"body": b"", "more_body": False}
-            await send({**whole, **message})
-
-        await manager.handle_request(scope, receive, sent)
+        await manager.handle_request(scope, receive, _Told(send))
 
     async def close(self) -> None:
         if self._task is not None:
@@ -78,6 +77,42 @@ class Mount:
                 ready.set_exception(trouble if isinstance(trouble, Exception) else RuntimeError("it ends"))
                 self._manager = None
             raise
+
+
+class _Told:
+    """What goes to a client: with all that a message may leave out, and a no in one line."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None  # of a no, until its words are there
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start = {"headers": [], **message}
+            if start["status"] < 400:
+                await self._send(start)
+            else:
+                self._start = start
+            return
+        whole = {"body": b"", "more_body": False, **message}
+        if self._start is not None:
+            begun, self._start = self._start, None
+            whole["body"] = whole["body"] if whole["more_body"] else _in_a_line(whole["body"])
+            kept = [(name, value) for name, value in begun["headers"] if name.lower() != b"content-length"]
+            await self._send({**begun, "headers": kept})
+        await self._send(whole)
+
+
+def _in_a_line(body: bytes) -> bytes:
+    """What is no message is told in several lines by the SDK, with what it is not; and as if it had bad parameters."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return body
+    match told:
+        case {"error": {"message": str(words)}} if "\n" in words:
+            return json.dumps({**told, "error": _BAD_MESSAGE}).encode()
+    return body
 
 
 async def _absent(send: Send) -> None:

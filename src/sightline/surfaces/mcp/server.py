@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
@@ -79,6 +79,13 @@ class _Door:
         (await self.service()).roots_changed()
 
 
+async def _once(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """A connection shakes hands once: what was agreed on then, answers under way rely on."""
+    if ctx.method == "initialize" and ctx.session.client_params is not None:
+        raise MCPError(types.INVALID_REQUEST, "this connection is initialized already (open another one)")
+    return await call_next(ctx)
+
+
 def server(terms: Terms) -> Server[Any]:
     door = _Door(terms)
     made: Server[Any] = Server(
@@ -95,4 +102,5 @@ def server(terms: Terms) -> Server[Any]:
         on_get_prompt=door.prompt,
     )
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
+    made.middleware.append(_once)
     return made

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from sightline import chat, look
 from sightline.commands import NAME, parse
 from sightline.commands.values import Describe, Redescribe
+from sightline.engine.shelf import Shelf
 from sightline.look import offered
 from sightline.look.analyze_result import Failed
-from sightline.look.analyze_seer import receiver_of
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.both import aside
 from sightline.look.doors import NATIVE, Door
@@ -29,7 +30,7 @@ from sightline.model.scene import Json
 from sightline.sources import reference
 from sightline.sources.file import outside
 from sightline.surfaces.mcp import resources
-from sightline.surfaces.mcp.asking import Answers, Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
+from sightline.surfaces.mcp.asking import Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
 from sightline.surfaces.mcp.clients import Client, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
@@ -38,6 +39,8 @@ from sightline.surfaces.mcp.terms import Terms
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
+_DECLINED = 1024  # answers that are remembered
+_NAME = 100  # letters of a client's name
 _SAID = 50  # images of a list that somebody reads
 _TOOLS: Mapping[str, str] = {
     "view_image": "See an image",
@@ -48,10 +51,15 @@ _TOOLS: Mapping[str, str] = {
 }  # a host reads and edits texts itself
 
 
+def _nobody(door: Door) -> str:
+    return ""
+
+
 class Service:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._declined: set[str] = set()  # providers: a user who said no is not asked with every call
+        self._declined: Shelf[bool] = Shelf(_DECLINED)  # who said no to whom is not asked with every call
+        self._asking: Shelf[asyncio.Lock] = Shelf(_DECLINED)  # who is being asked
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 
     def roots_changed(self) -> None:
@@ -70,7 +78,8 @@ class Service:
         tool = self._offered(door, params.name)
         if tool is None:
             return _result(_no_such_tool(door, params.name), limits)
-        ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), _model(tool, given))
+        awaited = partial(offered.awaited, name=params.name, arguments=given) if tool.asks else _nobody
+        ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
         work = look.call.aio(params.name, given, through=_fitting(ready, limits))
@@ -134,7 +143,7 @@ class Service:
         if isinstance(asked, Redescribe):
             asked = Describe((asked.image,), model=asked.model, save=True)
         if isinstance(asked, Describe):
-            ready = await self._ready(ctx, params, door, asked.images, asked.model)
+            ready = await self._ready(ctx, params, door, asked.images, partial(_awaited, asked))
             if isinstance(ready, types.InputRequiredResult):
                 return ready
             said = await attended(ctx, params.name, _described(asked, ready))
@@ -154,33 +163,40 @@ class Service:
         return next((tool for tool in offered.TOOLS if tool.name == name and name in listed), None)
 
     async def _ready(
-        self, ctx: Context, params: Asked, door: Door, paths: Iterable[str], model: str | None
+        self, ctx: Context, params: Asked, door: Door, paths: Iterable[str], awaited: Callable[[Door], str]
     ) -> Door | types.InputRequiredResult:
-        """The door with what the client and its user have to add. Without a `model` nobody else is asked to look."""
-        needs = Needs(await self._consent(ctx, door, model), self._wants_roots(ctx, door, paths))
-        found = await answers(ctx, params, needs)
-        if isinstance(found, types.InputRequiredResult):
-            return found
-        await asyncio.to_thread(self._note, door, needs.consent, found)
-        if found.roots is None:
+        """The door with what the client and its user have to add: folders first, and consent if all depends on that.
+
+        `awaited` is whom the user has to agree to.
+        """
+        roots = self._wants_roots(ctx, door, paths)
+        named = await answers(ctx, params, Needs(roots=roots))
+        if isinstance(named, types.InputRequiredResult):
+            return named
+        if named.roots is not None:
+            if not is_modern(ctx):  # a later call need not ask; the client says when they change
+                self._roots = named.roots
+            door = await self._door(ctx, named.roots)
+        if not await self._unasked(ctx, door, awaited):
             return door
-        if not is_modern(ctx):  # a later call need not ask; the client says when they change
-            self._roots = found.roots
-        return await self._door(ctx, found.roots)
+        caller = _caller(ctx, door)
+        async with self._asking.get(caller) or self._asking.put(caller, asyncio.Lock()):  # calls come in parallel
+            provider = await self._unasked(ctx, door, awaited)
+            said = await answers(ctx, params, Needs(provider, roots=bool(provider) and roots and is_modern(ctx)))
+            if isinstance(said, types.InputRequiredResult):
+                return said
+            if said.agreed:
+                await asyncio.to_thread(door.record.consent, provider, given=True)
+            elif provider:
+                self._declined.put((*caller, provider), value=True)
+        return door
 
-    async def _consent(self, ctx: Context, door: Door, model: str | None) -> str:
+    async def _unasked(self, ctx: Context, door: Door, awaited: Callable[[Door], str]) -> str:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
-        if model is None or door.settings is None or not self._terms.consents or not can_elicit(ctx):
+        if not self._terms.consents or not can_elicit(ctx):
             return ""
-        provider = await asyncio.to_thread(receiver_of, door.settings, model)
-        said = door.record.consents().get(provider) is not None or provider in self._declined
-        return "" if said else provider
-
-    def _note(self, door: Door, provider: str, found: Answers) -> None:
-        if found.agreed:
-            door.record.consent(provider, given=True)
-        elif provider:
-            self._declined.add(provider)
+        provider = await aside(awaited, door)
+        return "" if (*_caller(ctx, door), provider) in self._declined else provider
 
     def _wants_roots(self, ctx: Context, door: Door, paths: Iterable[str]) -> bool:
         if not self._terms.roots or self._roots is not None or not has_roots(ctx):
@@ -241,11 +257,19 @@ def _is_path(text: str) -> bool:
     return isinstance(reference.parse(text), reference.Named)
 
 
-def _model(tool: offered.Tool, given: Mapping[str, Any]) -> str | None:
-    """Of a call that asks somebody to look, if it has all that it needs."""
-    if not tool.asks or not given.keys() >= set(tool.required):
-        return None
-    return model if isinstance(model := given.get("model"), str) else ""
+def _caller(ctx: Context, door: Door) -> tuple[str, str, str]:
+    """As far as callers can be told apart: by credential, by name, and by session where the era has some."""
+    told = ctx.session.client_params
+    session = ctx.request.headers.get("mcp-session-id", "") if ctx.request is not None else ""
+    return door.scope, told.client_info.name[:_NAME] if told else "", session
+
+
+def _awaited(asked: Describe, door: Door) -> str:
+    from sightline.look.analyze_image import awaited, described
+
+    crops = dict(asked.crops)
+    asking = described(door, asked.images, question=asked.question, crops=crops, model=asked.model, save=asked.save)
+    return awaited(door, asking)
 
 
 async def _described(asked: Describe, door: Door) -> str:

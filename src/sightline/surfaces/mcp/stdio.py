@@ -7,8 +7,12 @@ import json
 import os
 import signal
 import sys
+from collections import deque
 from contextlib import redirect_stdout
-from typing import Self
+from io import TextIOWrapper
+from math import isfinite
+from pathlib import Path
+from typing import Any, BinaryIO, Self, TextIO
 
 import anyio
 import mcp_types as types
@@ -25,6 +29,15 @@ _BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSO
 _BAD_TEXT = types.ErrorData(
     code=types.PARSE_ERROR, message="a text on this line has half a surrogate pair in it (leave it out)"
 )
+_TOO_DEEP = types.ErrorData(
+    code=types.PARSE_ERROR, message="this line has objects within objects too many times over (flatten them)"
+)
+_BATCH = types.ErrorData(
+    code=types.INVALID_REQUEST, message="several messages at once are not taken (write one message in one line)"
+)
+_BAD_ID = types.ErrorData(
+    code=types.INVALID_REQUEST, message="the id of a request is a text or a whole number (give it such an id)"
+)
 _BAD_MESSAGE = types.ErrorData(
     code=types.INVALID_REQUEST, message="this line is no JSON-RPC message (see https://www.jsonrpc.org/specification)"
 )
@@ -40,27 +53,66 @@ def serve(terms: Terms) -> None:
 
 async def _serve(terms: Terms) -> None:
     made = server(terms)
-    async with stdio_server() as (read, write):
-        sys.stdout.flush()  # by now that is stderr, also for whatever was printed before
+    stdin, stdout = _claimed()
+    lines = _Lines(stdin, encoding="utf-8", errors="replace", newline="\n")
+    async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(stdout)) as (read, write):
         with redirect_stdout(sys.stderr):
             try:
-                await made.run(_Answered(read, write), write, made.create_initialization_options())
+                await made.run(_Answered(lines, read, write), write, made.create_initialization_options())
             except asyncio.CancelledError:  # nobody reads what is written, and a line may never come
                 os._exit(0)
+
+
+def _claimed() -> tuple[BinaryIO, TextIO]:
+    """The pipe, for the protocol alone: whoever else reads here finds nothing, and whoever prints does so to stderr."""
+    sys.stdout.flush()
+    stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    with Path(os.devnull).open("r+b") as nothing:
+        os.dup2(nothing.fileno(), 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # there is no stderr
+            os.dup2(nothing.fileno(), 1)
+    return stdin, stdout
+
+
+class _Lines(TextIOWrapper):
+    """What comes in, and of each line that was read what it was: the SDK hands on what it made of it."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.read_so_far: deque[str] = deque()
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        line = super().readline(size)
+        self.read_so_far.append(line)
+        return line
+
+
+class _No(types.JSONRPCError):
+    """To whoever waits under an id that is none, too."""
+
+    id: str | int | float | None  # type: ignore[assignment]
 
 
 class _Answered:
     """The lines that are messages. Of any other the client hears: the SDK would drop it, and the client wait."""
 
-    def __init__(self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]) -> None:
-        self._read, self._write = read, write
+    def __init__(
+        self, lines: _Lines, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
+    ) -> None:
+        self._lines, self._read, self._write = lines.read_so_far, read, write
 
     async def receive(self) -> SessionMessage | Exception:
-        while isinstance(item := await self._read.receive(), Exception):
-            if (error := _fault(item)) is not None:
-                answer = types.JSONRPCError(jsonrpc="2.0", id=_asked(item), error=error)
+        while True:
+            item = await self._read.receive()
+            line = self._lines.popleft()
+            error = _fault(item, line)
+            if error is None and not isinstance(item, Exception):
+                return item
+            if error is not None:
+                answer = _No(jsonrpc="2.0", id=_asked(line), error=error)
                 await self._write.send(SessionMessage(answer))
-        return item
 
     async def aclose(self) -> None:
         await self._read.aclose()
@@ -81,33 +133,35 @@ class _Answered:
         await self.aclose()
 
 
-def _fault(trouble: Exception) -> types.ErrorData | None:
-    """What is wrong with a line; None: there is nothing on it."""
-    if not isinstance(trouble, ValidationError):
+def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | None:
+    """What is wrong with a line; None: nothing, or there is nothing on it."""
+    if isinstance(item, SessionMessage):
+        notice = isinstance(item.message, types.JSONRPCNotification) and '"id"' in line
+        return _BAD_ID if notice and "id" in _object(line) else None
+    if not isinstance(item, ValidationError):
         return _BAD_MESSAGE
-    found = trouble.errors(include_url=False, include_context=False)[0]
+    found = item.errors(include_url=False, include_context=False, include_input=False)[0]
     if found["type"] != "json_invalid":
-        return _BAD_MESSAGE
-    if not str(found["input"]).strip():
+        return _BATCH if line.lstrip().startswith("[") else _BAD_MESSAGE
+    if not line.strip():
         return None
-    return _BAD_JSON if _loosely(found["input"]) is None else _BAD_TEXT
+    if "recursion" in found["msg"]:
+        return _TOO_DEEP
+    return _BAD_JSON if _loosely(line) is None else _BAD_TEXT
 
 
-def _asked(trouble: Exception) -> str | int | None:
+def _asked(line: str) -> str | float | None:
     """Which request a line was meant to be, as far as it can be read: whoever made it waits for its answer."""
-    found = trouble.errors(include_url=False, include_context=False) if isinstance(trouble, ValidationError) else []
-    for line in (each["input"] for each in found):
-        message = _loosely(line) if isinstance(line, str) else line
-        if isinstance(message, dict) and "method" in message:
-            return _id(message.get("id"))
-    return None
-
-
-def _id(value: object) -> str | int | None:
-    """As it can be written back."""
+    message = _object(line)
+    value = message.get("id") if "method" in message else None
     if isinstance(value, str):
         return value if sound(value) == value else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) else None
+
+
+def _object(line: str) -> dict[str, Any]:
+    message = _loosely(line)
+    return message if isinstance(message, dict) else {}
 
 
 def _loosely(line: str) -> object:

@@ -39,17 +39,20 @@ class Answering:
 
     async def run(self, exchange: Exchange) -> list[Block] | None:
         """What each leg has used, where there were several; None: it was an answer like any other."""
-        return await (self._stream(exchange) if is_stream(exchange) else self._whole(exchange))
+        return await (self._stream(exchange) if self.aside.streams or is_stream(exchange) else self._whole(exchange))
 
     async def _stream(self, exchange: Exchange) -> list[Block] | None:
         ear = self.aside.loop.listener(self.aside.names)
         while True:
             try:
-                events = await self._late(exchange) if ear.legs else None
-                if events is None:
+                events = None if is_stream(exchange) else await self._events(exchange, first=not ear.legs)
+                if events is not None:
+                    await self.reply.heard(exchange, events, ear)
+                elif ear.legs or is_stream(exchange):
                     await self.reply.relay(exchange, ear)
                 else:
-                    await self.reply.heard(events, ear)
+                    await self._as_it_is(exchange)
+                    return None
             finally:
                 self.rest(exchange)
             if self.reply.ended:
@@ -65,10 +68,16 @@ class Answering:
             ear.begin()
             exchange = following
 
-    async def _late(self, exchange: Exchange) -> bytes | None:
-        """The events of a leg that came in one piece, though those before it were streams."""
+    async def _events(self, exchange: Exchange, *, first: bool) -> bytes | None:
+        """The events of a leg that came in one piece, though a stream was asked for; None: it goes on as it is."""
         data = await self.read(exchange) if is_whole(exchange) else None
-        return None if data is None or _answer(self.aside.wire, data) is None else unrolled(self.aside.wire, data)
+        if data is None or (first and not self._names(data)) or _answer(self.aside.wire, data) is None:
+            return None
+        return unrolled(self.aside.wire, data)
+
+    def _names(self, data: bytes | bytearray) -> bool:
+        """Is a tool of ours named in an answer?"""
+        return any(f'"{name}"'.encode() in data for name in self.aside.names)
 
     async def _next(self, asked: Leg) -> Exchange | None:
         """The next leg; None: there is none, and the client has been told."""
@@ -91,7 +100,7 @@ class Answering:
         answers: list[Block] = []
         while True:
             try:
-                answer = await self._read(exchange, heard=not answers)
+                answer = await self._read(exchange, answers[-1] if answers else None)
                 if answer is None:
                     await self._as_it_is(exchange)
                     return None
@@ -119,24 +128,26 @@ class Answering:
         else:
             await self.reply.relay(exchange)
 
-    async def _read(self, exchange: Exchange, *, heard: bool) -> Block | None:
-        """A whole answer in which something is ours; None: it goes on as it is."""
+    async def _read(self, exchange: Exchange, before: Block | None) -> Block | None:
+        """A whole answer in which something is ours, or that comes behind one; None: it goes on as it is."""
         data = await self.read(exchange) if exchange.status == 200 else None
-        if data is None or (heard and not any(f'"{name}"'.encode() in data for name in self.aside.names)):
+        if data is None or (before is None and not self._names(data)):
             return None
-        return _answer(self.aside.wire, data)
+        if before is None or not is_stream(exchange):
+            return _answer(self.aside.wire, data)
+        ear = self.aside.loop.listener(self.aside.names)
+        ear.begin()
+        ear.hear(bytes(data))
+        ear.over()
+        return None if ear.failed else ear.whole(before)
 
     async def _joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:
             body = orjson.dumps(self.aside.loop.whole(answers, self.aside.names))
-            events = unrolled(self.aside.wire, body) if self.aside.streams else None
         except TypeError:  # so deep that it can be read, and not be written
             await self.reply.relay(exchange)
             return
-        if events is not None:
-            await self.reply.unrolled(exchange, events)
-        else:
-            await self.reply.joined(exchange, body)
+        await self.reply.joined(exchange, body)
 
 
 def _answer(wire: WireName, data: bytes | bytearray) -> Block | None:

@@ -78,20 +78,20 @@ class Proxy:
             return
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        reply = Reply(send, speaks(path, request.headers, self._directory), heard=True)
+        wire = speaks(path, request.headers, self._directory)
         if no := unwelcome(request, self._token):
-            await self._turned_away(request, reply, 403 if path in self._mounts else 400, words(no))
+            await self._turned_away(request, Reply(send, wire), 403 if path in self._mounts else 400, words(no))
         elif request.header(b"upgrade").lower() == "websocket":
-            await self._turned_away(request, reply, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
+            await self._turned_away(request, Reply(send, wire), 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
         elif path in _OWN:
             await _told(send, *_OWN[path](self._metrics))
         elif mounted := self._mounts.get(path):
             await self._mounted(mounted, request, scope, receive, send)
         elif isinstance(way := route(path, query, request.headers, self._directory), Refusal):
-            await self._turned_away(request, reply, 400, words(way))
+            await self._turned_away(request, Reply(send, wire), 400, words(way))
         else:
             line: Line | None = scope.get("extensions", {}).get(LINE)
-            reply = Reply(send, reply.wire, heard=way.wire is not None, line=line)
+            reply = Reply(send, wire, heard=way.wire is not None, line=line)
             await self._let_in(Errand(request, way, reply, self._record), receive, line)
 
     async def _turned_away(
@@ -157,17 +157,20 @@ class Proxy:
         work = commands.answered(command, reading, errand.way, visitor, self._engine.references(reading, visitor))
         await errand.reply.say(*await in_time(work, errand, reading, self._patience))
 
-    async def _asked(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> Asked:
+    def _asked(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> Awaitable[Asked]:
         if isinstance(body, Flowing):
-            return Asked(await self._asking.passed(errand, body))
+            return _alone(self._asking.passed(errand, body))
         if reading is None or self._offering is None:
-            return Asked(await self._asking.sent(errand, body, reading))
-        return await self._offering.asked(errand, body, reading)
+            return _alone(self._asking.sent(errand, body, reading))
+        return self._offering.asked(errand, body, reading)
 
     async def _relayed(self, errand: Errand, reading: Reading | None, exchange: Exchange) -> None:
         """An answer in which nothing is ours."""
         try:
-            events = await self._streamed(errand, reading, exchange)
+            events: bytes | Refusal | None = None
+            if reading is not None and reading.scene.stream and is_odd(exchange) and not is_listed(errand.way):
+                # The client loops over events: it could make nothing of an answer that has none.
+                events = await in_time(as_events(exchange, errand.way.api), errand, reading, self._patience)
             if isinstance(events, Refusal):
                 await errand.reply.no(events)
             elif events is not None:
@@ -177,15 +180,14 @@ class Proxy:
         finally:
             self._asking.rest(exchange, errand)
 
-    async def _streamed(self, errand: Errand, reading: Reading | None, exchange: Exchange) -> bytes | Refusal | None:
-        """Events for a client that asked for some, where the upstream answers otherwise; clients loop over the rest."""
-        if reading is None or not reading.scene.stream or not is_odd(exchange) or is_listed(errand.way):
-            return None
-        return await in_time(as_events(exchange, errand.way.api), errand, reading, self._patience)
-
     def _tell(self, errand: Errand, receipt: Receipt) -> None:
         self._say(receipt)
         self._watch.prepared(errand.request, errand.way, receipt)
+
+
+async def _alone(outcome: Awaitable[Exchange | Refusal]) -> Asked:
+    """Asked without tools of ours."""
+    return Asked(await outcome)
 
 
 _OWN: Mapping[str, Callable[[Metrics], tuple[bytes, bytes]]] = {

@@ -24,7 +24,7 @@ from sightline.model.upstream import Visitor
 from sightline.passes.tools import called
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
-from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result
+from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result, Run
 from sightline.wire.loop.leg import Block, Called, Sign, known_by, seen
 from sightline.wire.shape import value_in
 
@@ -34,8 +34,10 @@ _PENDING_SECONDS = 30.0  # after which a look that nobody finished counts as int
 _AGAIN = 0.1
 _INTERRUPTED = Result("Error (unavailable): the look was interrupted; ask again if it still matters.", failed=True)
 _CHANGED = "an answer was sent back changed: what was looked up inside of it stays out"
+UNWOVEN = "the upstream would not have what was looked up put back: it stays out of this conversation"
 _UNWANTED_SECONDS = 3600.0  # in which an upstream that will not have our tools is not asked again
 _REFUSALS = 256
+_UNWOVEN = 4096  # answers of which it is remembered that an upstream will not have our part of them
 MOST_LEGS = 8
 MOST_ASKS = 8  # that are answered in a leg
 _LOOKERS = 16  # looks at a time; beside them is room for what every request waits for
@@ -52,6 +54,19 @@ Calls = Callable[[str, Json, Visitor, str, str], Result]
 class Tools:
     offers: Callable[[bool], Sequence[Offer]]  # to a model that sees, or not
     call: Calls
+
+
+_Place = tuple[str, str, str, str, str, str]
+"""Who asks, where and for which model, and the answer that is put back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Woven:
+    """What a request becomes with our calls and results in their places."""
+
+    body: bytes | None = None  # None: there are none
+    notes: tuple[str, ...] = ()  # what is to be said of it
+    places: tuple[_Place, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,45 +104,71 @@ class Asides:
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
         self._refused: Shelf[float] = Shelf(_REFUSALS)
+        self._unwoven: Shelf[None] = Shelf(_UNWOVEN)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # What a request becomes.
 
-    async def woven(self, reading: Reading, way: Route, visitor: Visitor) -> tuple[bytes | None, tuple[str, ...]]:
-        """The body with our calls and results in their places, None: there are none; and what is to be said of it."""
+    async def woven(self, reading: Reading, way: Route, visitor: Visitor) -> Woven:
+        """With our calls and results in their places."""
         if not self._record.answers_in_legs(visitor.scope) or not isinstance(reading.texts, Document):
-            return None, ()
+            return Woven()
         if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
-            return None, ()
+            return Woven()
         loop = LOOPS[way.api]
         runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
-        keys = list({_key(way.api, sign) for _, sign in runs})
         found: dict[str, list[Answered]] = {}
+        keys = list({_key(way.api, sign) for _, sign in runs})
         for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
             found.setdefault(each.key, []).append(each)
         names = self._engine.names(reading) if found else ()
         edits: list[Edit] = []
-        notes: list[str] = []
+        places: list[_Place] = []
+        changed: dict[str, bool] = {}
+        end = 0  # of the last answer that is known again
         for run, sign in runs:
-            before = names[run.start] if run.start < len(names) else ""
             key = _key(way.api, sign)
-            known = [each for each in found.get(key, ()) if each.visible == sign.visible]
-            kept = next((each for each in known if each.before in ("", before)), None)
-            more = None
-            if kept is not None:
-                pasts = [Past.read(leg) for leg in kept.legs]
-                more = loop.woven(reading.tree, run, pasts, await self._results(loop, visitor.scope, kept))
-                edits += more or ()
-            if more is None and key in found and sign.alone:
-                notes.append(_CHANGED)
-        return b"".join(reading.texts.splice(edits)) if edits else None, tuple(dict.fromkeys(notes))
+            if key not in found or run.start < end:
+                continue
+            before = names[run.start] if run.start < len(names) else ""
+            match = _match(loop, reading.tree, run, [each for each in found[key] if each.before in ("", before)])
+            if match is None:
+                changed.setdefault(key, sign.alone)
+                continue
+            whole, kept = match
+            place = (visitor.scope, visitor.upstream.name, reading.scene.model, kept.key, kept.visible, kept.before)
+            changed[key], end = False, whole.end
+            if place in self._unwoven:
+                continue
+            pasts = [Past.read(leg) for leg in kept.legs]
+            more = loop.woven(reading.tree, whole, pasts, await self._results(loop, visitor.scope, kept))
+            if more is None:
+                changed[key] = sign.alone
+                continue
+            edits += more
+            places.append(place)
+        notes = (_CHANGED,) if any(changed.values()) else ()
+        return Woven(b"".join(reading.texts.splice(edits)) if edits else None, notes, tuple(places))
+
+    def unwoven(self, woven: Woven) -> None:
+        """An upstream has taken a request only without them: what was put back then stays out from now on."""
+        for place in woven.places:
+            self._unwoven.put(place, None)
 
     def offered(
         self, reading: Reading, way: Route, visitor: Visitor, *, known: bool = False
     ) -> tuple[Reading, frozenset[str]]:
-        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called."""
+        """With tools of ours, where they cannot change what is asked. What is `known` from calls stays to be called.
+
+        It stays in the list also where the client forces a choice: so the list is what it was. Whoever must call some
+        tool may look first, and then must call one of the client's.
+        """
         loop, scene = LOOPS[way.api], reading.scene
-        if scene.partial or not loop.is_open(reading.tree) or self._is_unwanted(visitor, scene.model):
+        if scene.partial or not loop.has_room(reading.tree) or self._is_unwanted(visitor, scene.model):
+            return reading, frozenset()
+        if not known and not loop.is_free(reading.tree):
+            return reading, frozenset()
+        if not visitor.upstream.stateless and loop.is_kept(reading.tree):
             return reading, frozenset()
         sees = self._engine.sees(visitor, scene.model)
         ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
@@ -136,7 +177,7 @@ class Asides:
             return reading, frozenset()
         names = frozenset(offer.name for offer in offers)
         edits = (*reading.added, *loop.offer(reading.tree, offers))
-        return replace(reading, added=edits, scene=replace(scene, tools=scene.tools | names, ours=names)), names
+        return reading.with_more(edits, scene.with_ours(names)), names
 
     def unwanted(self, visitor: Visitor, model: str) -> None:
         """An upstream will not have our tools."""
@@ -211,7 +252,7 @@ class Asides:
         return results
 
     async def close(self) -> None:
-        """What is under way is left."""
+        """Give up the looks that are still under way."""
         running = [*self._running.values()]
         for task in running:
             task.cancel()
@@ -239,6 +280,16 @@ class Asides:
         names = self._engine.names(asked)
         opened = max((index for index, message in enumerate(asked.scene.messages) if message.opens), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+def _match(loop: Loop, tree: Json, run: Run, known: Sequence[Answered]) -> tuple[Run, Answered] | None:
+    """The answer that a client sends back here, and all that it sends back of it."""
+    for one in known:
+        wide = loop.wider(tree, run, [Past.read(leg) for leg in one.legs])
+        for each in (run, wide):
+            if each is not None and seen(each.blocks, loop.reads).visible == one.visible:
+                return each, one
+    return None
 
 
 def _key(wire: WireName, sign: Sign) -> str:

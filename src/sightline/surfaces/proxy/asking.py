@@ -147,7 +147,7 @@ async def _safely(work: Awaitable[Prepared | None]) -> Prepared | None:
 def _written(prepared: Prepared) -> Body | None:
     try:
         return prepared.body
-    except Exception:  # the same
+    except Exception:  # a fault of ours must not be worse than our absence
         log.exception("a request could not be written; it goes on untouched")
         return None
 

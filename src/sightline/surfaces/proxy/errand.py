@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from sightline.engine import Reading
 from sightline.model.ports import Record
 from sightline.model.upstream import Visitor
@@ -13,18 +11,23 @@ from sightline.surfaces.proxy.routes import Route
 
 
 class Errand:
+    __slots__ = ("_record", "_visitor", "reply", "request", "way")
+
     def __init__(self, request: Request, way: Route, reply: Reply, record: Record) -> None:
         self.request = request
         self.way = way
         self.reply = reply
         self._record = record
+        self._visitor: Visitor | None = None
 
-    @cached_property
+    @property
     def visitor(self) -> Visitor:
         """Who asks. Only on a wire: of other requests nothing is remembered."""
-        assert self.way.wire is not None
-        scope = self._record.scope_of(credential_of(self.request, self.way))
-        return Visitor(self.way.upstream, self.way.wire.name, scope, lent(self.request, self.way))
+        if self._visitor is None:
+            assert self.way.wire is not None
+            scope = self._record.scope_of(credential_of(self.request, self.way))
+            self._visitor = Visitor(self.way.upstream, self.way.wire.name, scope, lent(self.request, self.way))
+        return self._visitor
 
     def can_wait(self, reading: Reading | None) -> bool:
         """Whether its client can be kept alive while it waits: it asked for a stream, and its wire has words for it."""

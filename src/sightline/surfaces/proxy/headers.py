@@ -28,6 +28,8 @@ TOKEN = b"x-sightline-token"
 _REMADE = frozenset({b"host", b"content-length", b"expect", TOKEN})
 _BODILESS = (204, 304)
 CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
+ANYBODY = "\0"
+"""The credential of a client that has none. No header can hold it, and the user's own commands look under another."""
 _NAMES = frozenset({b"idempotency-key", b"x-idempotency-key", b"x-client-request-id", b"x-stainless-retry-count"})
 _LENT = frozenset(  # what a seer of the same upstream may use of the client's headers
     {*CREDENTIALS, b"user-agent", b"anthropic-version", b"openai-organization", b"openai-project"}
@@ -128,7 +130,7 @@ def _credentialed(headers: Headers, way: Route) -> Headers:
 
 def credential_of(request: Request, way: Route) -> str:
     """Whose request this is: what its credential remembers, no other reads."""
-    return way.upstream.api_key or next(filter(None, map(request.header, CREDENTIALS)), way.key)
+    return way.upstream.api_key or next(filter(None, map(request.header, CREDENTIALS)), way.key) or ANYBODY
 
 
 def lent(request: Request, way: Route) -> tuple[tuple[str, str], ...]:

@@ -24,7 +24,7 @@ _STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
-    def __init__(self, send: Send, wire: Wire, heard: bool, line: Line | None = None) -> None:
+    def __init__(self, send: Send, wire: Wire, heard: bool = True, line: Line | None = None) -> None:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._line = line
@@ -81,9 +81,11 @@ class Reply:
             await self._start(exchange.status, [*retold(exchange.headers), *headers])
         await self._body(body, more=False)
 
-    async def heard(self, events: bytes, ear: Ear) -> None:
-        """A leg that came in one piece, behind others that were streams."""
+    async def heard(self, exchange: Exchange, events: bytes, ear: Ear) -> None:
+        """A leg that came in one piece, in a stream."""
         self._between = False
+        if not self.begun:
+            await self._start(exchange.status, [*retold(exchange.headers), *_STREAM_HEADERS])
         for heard in (ear.hear(events), ear.over()):
             if heard:
                 await self._say(Chunk(heard))

@@ -23,12 +23,15 @@ __all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    is_open: Callable[[Json], bool]  # can a tool be offered without changing what is asked?
+    has_room: Callable[[Json], bool]  # can a tool be offered, and a call of it be answered?
+    is_kept: Callable[[Json], bool]  # may the client name the answer later, instead of sending it back?
+    is_free: Callable[[Json], bool]  # does it leave to the model what to call? then a tool more changes nothing
     offer: Callable[[Json, Sequence[Offer]], list[Edit]]
     result: Callable[[Called, Result], Block]  # as a request carries it
     grown: Callable[[Json, Sequence[tuple[Leg, Sequence[Block]]]], list[Edit]]  # a body, with legs behind it
     runs: Callable[[Json], list[Run]]  # the answers in a body
     woven: Callable[[Json, Run, Sequence[Past], Sequence[Block]], list[Edit] | None]  # one of them as it was, if it is
+    wider: Callable[[Json, Run, Sequence[Past]], Run | None]  # one that goes on behind results of its calls
     listener: Callable[[frozenset[str]], Ear]
     reads: Reads
     said: Callable[[Json], list[Block]]  # what a whole answer says
@@ -36,14 +39,26 @@ class Loop:
     whole: Callable[[Sequence[Block], frozenset[str]], Block]  # several as one
 
 
+def _not_kept(tree: Json) -> bool:
+    """Most wires carry the whole conversation in every request."""
+    return False
+
+
+def _no_wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
+    """Most wires have a message for all that was said before any result."""
+
+
 def _of(wire: ModuleType) -> Loop:
     return Loop(
-        wire.is_open,
+        wire.has_room,
+        getattr(wire, "is_kept", _not_kept),
+        wire.is_free,
         wire.offer,
         wire.result,
         wire.grown,
         wire.runs,
         wire.woven,
+        getattr(wire, "wider", _no_wider),
         wire.Listener,
         wire.reads,
         wire.said,

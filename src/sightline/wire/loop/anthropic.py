@@ -23,7 +23,7 @@ from sightline.wire.loop.leg import (
     summed,
 )
 from sightline.wire.loop.shapes import Offer, Result, Run
-from sightline.wire.loop.weaving import in_order
+from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
@@ -43,11 +43,14 @@ def reads(block: Block) -> Atom:
     return OTHER
 
 
-def is_open(tree: Json) -> bool:
-    choice = value_in(tree, "tool_choice")
+def has_room(tree: Json) -> bool:
     tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
     asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
-    return bool(tools) and isinstance(tools, list) and asked and text_in(choice, "type") in ("", "auto")
+    return bool(tools) and isinstance(tools, list) and asked
+
+
+def is_free(tree: Json) -> bool:
+    return text_in(value_in(tree, "tool_choice"), "type") in ("", "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
@@ -67,19 +70,19 @@ def result(call: Called, got: Result) -> Block:
 
 def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
     place = (ITEMS, len(items(tree, ITEMS)))
-    return [Insert(place, message) for leg, results in legs for message in _turn({}, leg.said, results)]
+    return [
+        Insert(place, message)
+        for leg, results in legs
+        for message in (_message("assistant", leg.said), _message("user", results))
+    ]
 
 
-def _turn(message: Block, said: Sequence[Block], results: Sequence[Block]) -> list[Block]:
-    return [{**message, "role": "assistant", "content": [*said]}, {"role": "user", "content": [*results]}]
+def _message(role: str, blocks: Sequence[Block]) -> Block:
+    return {"role": role, "content": [*blocks]}
 
 
 def runs(tree: Json) -> list[Run]:
-    return [
-        Run(index, index + 1, _blocks(message))
-        for index, message in enumerate(items(tree, ITEMS))
-        if value_in(message, "role") == "assistant"
-    ]
+    return spoken([_blocks(each) if value_in(each, "role") == "assistant" else None for each in items(tree, ITEMS)])
 
 
 def _blocks(message: Json) -> list[Block]:
@@ -88,21 +91,21 @@ def _blocks(message: Json) -> list[Block]:
 
 
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
-    """An assistant's message, again as many as there were legs, with our results between them and behind them."""
-    message, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
-    legs = cut(run.blocks, pasts, reads, _split)
-    if legs is None or not isinstance(message, dict) or len(results) != len(pasts[-1].asks):
+    """What an assistant said, again in as many messages as there were legs, with our results between and behind."""
+    legs = cut(run, pasts, reads, _split)
+    if legs is None or len(results) != len(pasts[-1].asks):
         return None
-    *inner, last = legs
-    turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(message, leg, past.results)]
-    whole: Block = {**message, "content": [*last]}
-    if isinstance(message.get("content"), str) and len(last) == 1:
-        whole = {**message, "content": last[0]["text"]}
-    first, *others = [*turns, whole]
-    place = (ITEMS, run.start)
-    edits: list[Edit] = [Replace(place, first), *(Insert((ITEMS, run.end), each) for each in others)]
+
+    def made(owner: int | None, said: list[Block], _: bool) -> Block:
+        message = mapping(at(tree, ITEMS, owner)) if owner is not None else {}
+        plain = isinstance(message.get("content"), str) and len(said) == 1
+        return {**message, "role": "assistant", "content": said[0]["text"] if plain else [*said]}
+
+    between: list[list[Block]] = [[_message("user", past.results)] for past in pasts[:-1]]
+    edits = laid(ITEMS, run, legs, between, made)
     if not pasts[-1].asks:
         return edits
+    following = at(tree, ITEMS, run.end)
     if value_in(following, "role") != "user":
         return None
     return [*edits, *_answered(run.end, following, pasts[-1], results)]
@@ -203,6 +206,9 @@ class Listener(Ear):
 
     def _blocks(self) -> list[Block]:
         return [self._whole(number, block) for number, block in sorted(self._said.items())]
+
+    def whole(self, before: Block) -> Block:
+        return {**before, "content": [*self._blocks()], "stop_reason": self._stop, "usage": self._usage}
 
     def _whole(self, number: int, block: Block) -> Block:
         grown: Block = {key: "".join(pieces) for (of, key), pieces in self._grown.items() if of == number}

@@ -7,9 +7,10 @@ then on every event is looked at; those of our own calls and the ends between tw
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from re import Match, escape
 from re import compile as pattern
-from re import escape
 
 import orjson
 
@@ -29,8 +30,7 @@ class Ear(ABC):
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
-        words = sorted(word.encode() for word in (*names, *self.beginnings))
-        self._named = pattern(b'"(?:' + b"|".join(map(escape, words)) + b')"').search
+        self._named = _naming(names.union(self.beginnings))
         self._rest: list[bytes] = []
         self._heard: list[bytes] = []
         self._room = _MOST_HEARD
@@ -49,7 +49,7 @@ class Ear(ABC):
         self.failed = False
 
     def begin(self) -> None:
-        """The next leg."""
+        """Listen to the next leg of the same answer."""
         self.legs += 1
         self._close = True
         self._rest.clear()
@@ -152,6 +152,16 @@ class Ear(ABC):
     @abstractmethod
     def _blocks(self) -> list[Block]:
         """What was said in this leg, as a request carries it."""
+
+    @abstractmethod
+    def whole(self, before: Block) -> Block:
+        """This leg in one piece, as the one before it came."""
+
+
+@lru_cache(64)
+def _naming(words: frozenset[str]) -> Callable[[bytes], Match[bytes] | None]:
+    """Whether a tool of ours is named: every piece of every stream is asked, and this is the fastest way."""
+    return pattern(b'"(?:' + b"|".join(escape(word.encode()) for word in sorted(words)) + b')"').search
 
 
 def written(name: str, value: Json) -> bytes:

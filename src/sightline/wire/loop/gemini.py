@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
+from sightline.wire.gemini_names import CACHED, CALL, DECLARED, RESPONSE, under
 from sightline.wire.loop.ear import Ear, written
 from sightline.wire.loop.leg import (
     LOOSE,
@@ -22,29 +23,22 @@ from sightline.wire.loop.leg import (
     summed,
 )
 from sightline.wire.loop.shapes import Offer, Result, Run
-from sightline.wire.loop.weaving import in_order
+from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "contents"
 _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
-_CALL = ("functionCall", "function_call")
-_RESPONSE = ("functionResponse", "function_response")
-_DECLARED = ("functionDeclarations", "function_declarations")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 _FREE = ("", "AUTO", "MODE_UNSPECIFIED")
 _SUBSET = ("additionalProperties",)  # what the older way of declaring parameters does not know
 
 
-def _under(holder: Json, names: Sequence[str]) -> Json:
-    return next((holder[name] for name in names if name in holder), None) if isinstance(holder, dict) else None
-
-
 def reads(part: Block) -> Atom:
-    call = _under(part, _CALL)
+    call = under(part, CALL)
     if isinstance(call, dict):
         return Called(text_in(call, "id"), text_in(call, "name"), arguments(call.get("args") or {}))
-    signed = _under(part, _SIGNATURE) is not None
+    signed = under(part, _SIGNATURE) is not None
     if part.get("thought"):
         return Thought() if signed else LOOSE
     if "text" not in part or (signed and not part["text"]):
@@ -52,20 +46,24 @@ def reads(part: Block) -> Atom:
     return Words(text_in(part, "text"))
 
 
-def is_open(tree: Json) -> bool:
-    config = _under(tree, ("toolConfig", "tool_config"))
-    calling = _under(config, ("functionCallingConfig", "function_calling_config"))
-    generation = _under(tree, ("generationConfig", "generation_config"))
-    once = _under(generation, ("candidateCount", "candidate_count")) in (None, 1)
-    apart = _under(tree, ("cachedContent", "cached_content")) is None
+def has_room(tree: Json) -> bool:
+    generation = under(tree, ("generationConfig", "generation_config"))
+    once = under(generation, ("candidateCount", "candidate_count")) in (None, 1)
+    apart = under(tree, CACHED) is None
     said = items(tree, ITEMS)
     asked = bool(said) and value_in(said[-1], "role") != "model"
-    return _declared(tree) is not None and text_in(calling, "mode").upper() in _FREE and once and apart and asked
+    return _declared(tree) is not None and once and apart and asked
+
+
+def is_free(tree: Json) -> bool:
+    config = under(tree, ("toolConfig", "tool_config"))
+    calling = under(config, ("functionCallingConfig", "function_calling_config"))
+    return text_in(calling, "mode").upper() in _FREE
 
 
 def _declared(tree: Json) -> tuple[int, str] | None:
     """The last list of functions: which tool has it, under which key."""
-    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in _DECLARED if items(tool, key)]
+    found = [(index, key) for index, tool in entries(value_in(tree, "tools")) for key in DECLARED if items(tool, key)]
     return found[-1] if found else None
 
 
@@ -104,47 +102,54 @@ def result(call: Called, got: Result) -> Block:
 
 def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]:
     place = (ITEMS, len(items(tree, ITEMS)))
-    return [Insert(place, content) for leg, results in legs for content in _turn({"role": "model"}, leg.said, results)]
-
-
-def _turn(content: Block, said: Sequence[Block], results: Sequence[Block]) -> list[Block]:
-    return [{**content, "parts": [*said]}, {"role": "user", "parts": [*results]}]
-
-
-def runs(tree: Json) -> list[Run]:
     return [
-        Run(index, index + 1, [part for _, part in entries(value_in(content, "parts"))])
-        for index, content in enumerate(items(tree, ITEMS))
-        if value_in(content, "role") == "model"
+        Insert(place, content)
+        for leg, results in legs
+        for content in (_content("model", leg.said), _content("user", results))
     ]
 
 
+def _content(role: str, blocks: Sequence[Block]) -> Block:
+    return {"role": role, "parts": [*blocks]}
+
+
+def runs(tree: Json) -> list[Run]:
+    """Some programs keep what was streamed as one content a chunk."""
+    return spoken(
+        [
+            [part for _, part in entries(value_in(content, "parts"))] if value_in(content, "role") == "model" else None
+            for content in items(tree, ITEMS)
+        ]
+    )
+
+
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
-    content, following = at(tree, ITEMS, run.start), at(tree, ITEMS, run.end)
-    legs = cut(run.blocks, pasts, reads, _split)
-    if legs is None or not isinstance(content, dict) or len(results) != len(pasts[-1].asks):
+    legs = cut(run, pasts, reads, _split)
+    if legs is None or len(results) != len(pasts[-1].asks):
         return None
-    *inner, last = legs
-    turns = [turn for leg, past in zip(inner, pasts, strict=False) for turn in _turn(content, leg, past.results)]
-    lent = [signature for block, _ in pasts[-1].asks if (signature := _under(block, _SIGNATURE))]
-    ours = [id(block) for block, _ in pasts[-1].asks]
-    kept: list[Json] = [part if id(part) in ours else _returned(part, lent) for part in last]
-    first, *others = [*turns, {**content, "parts": kept}]
-    edits: list[Edit] = [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
+    lent = [signature for block, _ in pasts[-1].asks if (signature := under(block, _SIGNATURE))]
+    legs[-1] = [(part if owner is None else _returned(part, lent), owner) for part, owner in legs[-1]]
+
+    def made(owner: int | None, said: list[Block], _: bool) -> Block:
+        content = mapping(at(tree, ITEMS, owner)) if owner is not None else {"role": "model"}
+        return {**content, "parts": [*said]}
+
+    edits = laid(ITEMS, run, legs, [[_content("user", past.results)] for past in pasts[:-1]], made)
     if not pasts[-1].asks:
         return edits
-    theirs = [n for n, part in entries(value_in(following, "parts")) if _under(part, _RESPONSE) is not None]
+    following = at(tree, ITEMS, run.end)
+    theirs = [n for n, part in entries(value_in(following, "parts")) if under(part, RESPONSE) is not None]
     if not theirs:
         return None
-    for before, made in in_order(pasts[-1], results):
+    for before, brought in in_order(pasts[-1], results):
         place = theirs[before] if before < len(theirs) else theirs[-1] + 1
-        edits.append(Insert((ITEMS, run.end, "parts", place), made))
+        edits.append(Insert((ITEMS, run.end, "parts", place), brought))
     return edits
 
 
 def _returned(part: Block, lent: Sequence[Json]) -> Block:
     """A call of the client's, without the signature that it was lent."""
-    if _under(part, _CALL) is None or _under(part, _SIGNATURE) not in lent:
+    if under(part, CALL) is None or under(part, _SIGNATURE) not in lent:
         return part
     return {key: value for key, value in part.items() if key not in _SIGNATURE}
 
@@ -193,7 +198,8 @@ class Listener(Ear):
             return self._ends(raw) if stop else raw
         if not kept and not stop:
             return b""
-        told = self._told(value, {**candidate, "content": {**content, "parts": [*kept]}})
+        told_parts: list[Json] = [*kept] or [{"text": ""}]  # a chunk without parts is taken for an answer that failed
+        told = self._told(value, {**candidate, "content": {**content, "parts": told_parts}})
         return self._ends(told) if stop else told
 
     def _told(self, value: Block, candidate: Block) -> bytes:
@@ -203,7 +209,7 @@ class Listener(Ear):
 
     def _part(self, part: Block) -> Block | None:
         """What the client gets of a part; all of it is part of the leg."""
-        call = _under(part, _CALL)
+        call = under(part, CALL)
         number = len(self._said)
         if not isinstance(call, dict):
             self._joined(number, part)
@@ -211,10 +217,10 @@ class Listener(Ear):
         self._said[number] = part
         if text_in(call, "name") in self.names:
             self._held.add(number)
-            self._signature = self._signature or _under(part, _SIGNATURE)
+            self._signature = self._signature or under(part, _SIGNATURE)
             return None
         first, self._theirs = not self._theirs, True
-        if first and self._signature and _under(part, _SIGNATURE) is None:
+        if first and self._signature and under(part, _SIGNATURE) is None:
             return {**part, "thoughtSignature": self._signature}
         return part
 
@@ -231,6 +237,11 @@ class Listener(Ear):
 
     def _blocks(self) -> list[Block]:
         return [self._whole(number, part) for number, part in sorted(self._said.items())]
+
+    def whole(self, before: Block) -> Block:
+        content: Block = {"role": "model", "parts": [*self._blocks()]}
+        candidate: Block = {"index": 0, "content": content, "finishReason": self._stop or "STOP"}
+        return {**before, "candidates": [candidate], "usageMetadata": self._usage}
 
     def _whole(self, number: int, part: Block) -> Block:
         more = self._pieces.get(number)
@@ -259,13 +270,13 @@ def _visible(parts: Sequence[Block], names: frozenset[str]) -> Iterator[Block]:
     """The client's first call gets the signature that ours has, if it has none."""
     signature: Json = None
     for part in parts:
-        call = _under(part, _CALL)
+        call = under(part, CALL)
         if text_in(call, "name") in names:
-            signature = signature or _under(part, _SIGNATURE)
+            signature = signature or under(part, _SIGNATURE)
         elif call is None:
             yield part
         else:
-            lend = signature is not None and _under(part, _SIGNATURE) is None
+            lend = signature is not None and under(part, _SIGNATURE) is None
             yield {**part, "thoughtSignature": signature} if lend else part
             signature = None
 

@@ -153,7 +153,7 @@ def leg(said: Sequence[Block], reads: Reads, names: frozenset[str]) -> Leg:
 
 
 def bare(text: str) -> str:
-    """Without blanks."""
+    """A text without its blanks, which clients may change."""
     return "".join(text.split())
 
 
@@ -244,7 +244,7 @@ def known_by(pasts: Sequence[Past]) -> Sign:
 
 
 def seen(blocks: Sequence[Block], reads: Reads) -> Sign:
-    """Of what a client sends back."""
+    """By what an answer is known again, out of the blocks that a client sends back."""
     atoms = [reads(block) for block in blocks]
     text = "".join(atom.text for atom in atoms if isinstance(atom, Words))
     return sign(text, [atom.line for atom in atoms if isinstance(atom, Called)])

@@ -6,6 +6,7 @@ An answer is one message here, in which all words stand together; its blocks are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from sightline.model.edit import Edit, Insert, Replace
@@ -27,7 +28,8 @@ from sightline.wire.loop.leg import (
     summed,
 )
 from sightline.wire.loop.shapes import Offer, Result, Run
-from sightline.wire.loop.weaving import in_order
+from sightline.wire.loop.weaving import in_order, laid, spoken
+from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
 ITEMS = "messages"
@@ -46,13 +48,15 @@ def reads(block: Block) -> Atom:
     return next((Thought(text_in(block, key)) for key in _THOUGHTS if key in block), OTHER)
 
 
-def is_open(tree: Json) -> bool:
+def has_room(tree: Json) -> bool:
     tools, messages = value_in(tree, "tools"), items(tree, ITEMS)
     asked = bool(messages) and value_in(messages[-1], "role") != "assistant"
     once = value_in(tree, "n") in (None, 1)
-    return (
-        bool(tools) and isinstance(tools, list) and asked and once and value_in(tree, "tool_choice") in (None, "auto")
-    )
+    return bool(tools) and isinstance(tools, list) and asked and once
+
+
+def is_free(tree: Json) -> bool:
+    return value_in(tree, "tool_choice") in (None, "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
@@ -91,11 +95,12 @@ def _message(base: Block, blocks: Sequence[Block]) -> Block:
 
 
 def runs(tree: Json) -> list[Run]:
-    return [
-        Run(index, index + 1, _parts(message))
-        for index, message in enumerate(items(tree, ITEMS))
-        if isinstance(message, dict) and message.get("role") == "assistant"
-    ]
+    return spoken(
+        [
+            _parts(message) if isinstance(message, dict) and message.get("role") == "assistant" else None
+            for message in items(tree, ITEMS)
+        ]
+    )
 
 
 def _more(message: Block) -> list[Block]:
@@ -114,12 +119,22 @@ def _parts(message: Block) -> list[Block]:
 
 
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
-    """An assistant's message, again as many as there were legs, with our results between them and behind them."""
-    message = at(tree, ITEMS, run.start)
-    if not isinstance(message, dict) or known_by(pasts) != seen(run.blocks, reads):
+    """What an assistant said, again in as many messages as there were legs, with our results between and behind."""
+    if known_by(pasts) != seen(run.blocks, reads) or len(results) != len(pasts[-1].asks):
         return None
-    if len(results) != len(pasts[-1].asks):
+    last = pasts[-1]
+    edits = _again(tree, run, pasts) if run.end - run.start == 1 else _apart(tree, run, pasts)
+    if edits is None or not last.asks:
+        return edits
+    theirs = [*takewhile(lambda each: value_in(each, "role") == "tool", items(tree, ITEMS)[run.end :])]
+    if not theirs:
         return None
+    behind = [Insert((ITEMS, run.end + min(before, len(theirs))), made) for before, made in in_order(last, results)]
+    return [*edits, *behind]
+
+
+def _again(tree: Json, run: Run, pasts: Sequence[Past]) -> list[Edit]:
+    """One message, in which the words and thoughts of all legs stand together: each gets its own again."""
     *inner, last = pasts
     turns: list[Block] = []
     thinks = _thinks(run.blocks, pasts)
@@ -130,16 +145,34 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
     for block, place in reversed(last.asks):
         calls.insert(place.calls, block)
     kept = [] if thinks else [block for block in run.blocks if isinstance(reads(block), Thought)]
-    whole = _message(message, [*kept, *_spoken(last, thinks), *calls])
+    whole = _message(mapping(at(tree, ITEMS, run.start)), [*kept, *_spoken(last, thinks), *calls])
     first, *others = [*turns, whole]
-    edits: list[Edit] = [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
-    if not last.asks:
-        return edits
-    theirs = [*takewhile(lambda each: value_in(each, "role") == "tool", items(tree, ITEMS)[run.end :])]
-    if not theirs:
+    return [Replace((ITEMS, run.start), first), *(Insert((ITEMS, run.end), each) for each in others)]
+
+
+def _apart(tree: Json, run: Run, pasts: Sequence[Past]) -> list[Edit] | None:
+    """Several messages, which stay apart: the words in one, say, and each call in another."""
+    thinks = _thinks(run.blocks, pasts)
+    pairs = [pair for pair in zip(run.blocks, run.owners, strict=True) if not isinstance(reads(pair[0]), Thought)]
+    spoke = replace(run, blocks=[block for block, _ in pairs], owners=[owner for _, owner in pairs])
+    legs = cut(spoke, [past.without(thoughts=True, others=True) for past in pasts], reads, _split)
+    if legs is None:
         return None
-    behind = [Insert((ITEMS, run.end + min(before, len(theirs))), made) for before, made in in_order(last, results)]
-    return [*edits, *behind]
+
+    def made(owner: int | None, said: list[Block], last: bool) -> Block:
+        if owner is None or not last:
+            return _message({"role": "assistant"}, said)
+        kept = [] if thinks else [block for block in run.held(owner) if isinstance(reads(block), Thought)]
+        return _message(mapping(at(tree, ITEMS, owner)), [*kept, *said])
+
+    for leg, past in zip(legs, pasts, strict=True):
+        leg[:0] = [(block, None) for block in _thought(past, thinks)]
+    return laid(ITEMS, run if thinks else spoke, legs, [past.results for past in pasts[:-1]], made)
+
+
+def _split(block: Block, letters: int) -> tuple[Block, Block]:
+    text = text_in(block, "content")
+    return {"content": text[:letters]}, {"content": text[letters:]}
 
 
 def _thinks(blocks: Sequence[Block], pasts: Sequence[Past]) -> str:
@@ -152,8 +185,11 @@ def _thinks(blocks: Sequence[Block], pasts: Sequence[Past]) -> str:
 
 
 def _spoken(past: Past, thinks: str) -> list[Block]:
-    thought: list[Block] = [{thinks: past.thinking}] if thinks and past.thinking else []
-    return [*thought, {"content": past.text}]
+    return [*_thought(past, thinks), {"content": past.text}]
+
+
+def _thought(past: Past, thinks: str) -> list[Block]:
+    return [{thinks: past.thinking}] if thinks and past.thinking else []
 
 
 class Listener(Ear):
@@ -283,7 +319,7 @@ class Listener(Ear):
         return at
 
     def _decided(self, number: int, name: str) -> None:
-        """Whose call it is."""
+        """Note whose call it is, ours or the client's, now that its name is known."""
         if name in self.names:
             self._held.add(number)
         else:
@@ -297,6 +333,11 @@ class Listener(Ear):
         more: list[Block] = [{_MORE: self._others}] if self._others else []
         return [*more, *thoughts[:1], *words, *(self._whole(number) for number in sorted(self._said))]
 
+    def whole(self, before: Block) -> Block:
+        message = _message({"role": "assistant"}, self._blocks())
+        choice: Block = {"index": 0, "message": message, "finish_reason": self._stop or "stop"}
+        return {**before, "choices": [choice], "usage": self._usage}
+
     def _whole(self, number: int) -> Block:
         call = self._said[number]
         given = "".join(self._given.get(number, ()))
@@ -309,7 +350,7 @@ def _named(function: Block) -> Block:
 
 
 def _joined(before: Block, call: Block) -> Block:
-    """Pieces of a call as one."""
+    """Two pieces of one streamed call as one."""
     if not before:
         return call
     first, then = mapping(before.get("function")), mapping(call.get("function"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
@@ -19,10 +19,11 @@ from sightline.wire.loop.leg import (
     Words,
     arguments,
     mapping,
+    seen,
     summed,
 )
 from sightline.wire.loop.shapes import Offer, Result, Run
-from sightline.wire.loop.weaving import in_order
+from sightline.wire.loop.weaving import FEW, in_order
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import entries, items, text_in, value_in
 
@@ -50,15 +51,22 @@ def reads(item: Block) -> Atom:
     return OTHER
 
 
-def is_open(tree: Json) -> bool:
+def has_room(tree: Json) -> bool:
     tools, said = value_in(tree, "tools"), items(tree, ITEMS)
-    # What a provider keeps of an answer, it keeps under the id of one leg.
-    apart = value_in(tree, "store") is False and value_in(tree, "previous_response_id") is None
+    apart = value_in(tree, "previous_response_id") is None
     apart = apart and value_in(tree, "conversation") is None and value_in(tree, "background") is not True
     asked = bool(said) and not _is_said(said[-1])
-    return (
-        bool(tools) and isinstance(tools, list) and apart and asked and value_in(tree, "tool_choice") in (None, "auto")
-    )
+    return bool(tools) and isinstance(tools, list) and apart and asked
+
+
+def is_kept(tree: Json) -> bool:
+    """A stream tells the id of its first leg before the last one has any. Whoever names it later would go on behind a
+    call that has no result, and only with us could that be mended; and so it is with a call of ours beside theirs."""
+    return value_in(tree, "store") is not False
+
+
+def is_free(tree: Json) -> bool:
+    return value_in(tree, "tool_choice") in (None, "auto")
 
 
 def offer(tree: Json, offered: Sequence[Offer]) -> list[Edit]:
@@ -85,7 +93,8 @@ def grown(tree: Json, legs: Sequence[tuple[Leg, Sequence[Block]]]) -> list[Edit]
 
 def _lasting(said: Sequence[Block]) -> Sequence[Block]:
     """Nobody keeps a thought that is not sent whole; what it led to is known by its id to have come with one."""
-    kept = [item for item in said if item.get("type") != "reasoning" or item.get("encrypted_content")]
+    whole = ("encrypted_content", "content")
+    kept = [item for item in said if item.get("type") != "reasoning" or any(map(item.get, whole))]
     return kept if len(kept) == len(said) else [_nameless(item) for item in kept]
 
 
@@ -94,43 +103,81 @@ def _nameless(item: Block) -> Block:
 
 
 def _is_said(item: Json) -> bool:
-    """By the assistant?"""
+    """Whether an item was said by the assistant, and is no result of a call."""
     kind, role = text_in(item, "type"), text_in(item, "role")
     return role == "assistant" if role else bool(kind) and not kind.endswith("_output")
 
 
 def runs(tree: Json) -> list[Run]:
+    """All that was said in a row; and what goes on behind results of its calls, where those have no good ids."""
     found: list[Run] = []
     said = items(tree, ITEMS)
     at = 0
     while at < len(said):
         run = [item for item in takewhile(_is_said, said[at:]) if isinstance(item, dict)]
         if run:
-            found.append(Run(at, at + len(run), run))
+            one = Run(at, at + len(run), run, [*range(at, at + len(run))])
+            called = any(isinstance(reads(item), Called) for item in run)
+            wide = islice(_onward(said, one), FEW) if called and not seen(run, reads).alone else ()
+            found += [*reversed([*wide]), one]
         at += len(run) or 1
     return found
 
 
+def wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
+    """An answer of which some calls have their results at once, before the next call; None: it is no such one."""
+    calls = sum(len(past.calls) for past in pasts)
+
+    def enough(run: Run) -> bool:
+        return sum(isinstance(reads(item), Called) for item in run.blocks) >= calls
+
+    return next(filter(enough, islice(_onward(items(tree, ITEMS), run), calls)), None)
+
+
+def _onward(said: Sequence[Json], run: Run) -> Iterator[Run]:
+    """All that is said from here on, with nothing between but results of its own calls; ever more of it."""
+    blocks, owners = [*run.blocks], [*run.owners]
+    for index, item in enumerate(said[run.end :], run.end):
+        if isinstance(item, dict) and _is_said(item):
+            blocks.append(item)
+            owners.append(index)
+            if not (index + 1 < len(said) and _is_said(said[index + 1])):
+                yield Run(run.start, index + 1, [*blocks], [*owners])
+        elif not (_is_output(item) and any(text_in(item, "call_id") == text_in(each, "call_id") for each in blocks)):
+            return
+
+
+def _is_output(item: Json) -> bool:
+    return text_in(item, "type").endswith("_output")
+
+
 def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block]) -> list[Edit] | None:
     """All that the client sends stays where it is; our calls and results come between."""
-    legs = cut(run.blocks, pasts, reads)
-    if legs is None or len(results) != len(pasts[-1].asks):
-        return None
-    own = {id(block) for block in run.blocks}
-    thoughtless = not any(isinstance(reads(item), Thought) for item in run.blocks)
-    edits: list[Edit] = []
-    at = run.start
-    for leg, past in zip(legs, pasts, strict=True):
-        for item in (*leg, *past.results):
-            if id(item) in own:
-                at += 1
-            else:
-                edits.append(Insert((ITEMS, at), _nameless(item) if thoughtless and past.thoughts else item))
+    legs = cut(run, pasts, reads)
     last = pasts[-1]
-    theirs = [*takewhile(lambda item: text_in(item, "type").endswith("_output"), items(tree, ITEMS)[run.end :])]
-    if last.asks and not theirs:
+    theirs = [*takewhile(_is_output, items(tree, ITEMS)[run.end :])]
+    if legs is None or len(results) != len(last.asks) or (last.asks and not theirs):
         return None
-    return [*edits, *(Insert((ITEMS, run.end + min(n, len(theirs))), made) for n, made in in_order(last, results))]
+    thoughtless = not any(isinstance(reads(item), Thought) for item in run.blocks)
+    put: list[tuple[Block, int | None, Past]] = []
+    for leg, past in zip(legs, pasts, strict=True):
+        brought = past.results if past is not last else ()
+        put += [*((item, owner, past) for item, owner in leg), *((item, None, past) for item in brought)]
+    late = in_order(last, results)
+    edits: list[Edit] = []
+    behind: list[Edit] = []
+    for number, (item, owner, past) in enumerate(put):
+        if owner is not None:
+            continue
+        place = next((after for _, after, _ in put[number:] if after is not None), run.end)
+        edits.append(Insert((ITEMS, place), _nameless(item) if thoughtless and past.thoughts else item))
+        if past is last:
+            before, result = next(late)
+            if place < run.end and len(run.blocks) < run.end - run.start:  # as its neighbours have theirs
+                edits.append(Insert((ITEMS, place), result))
+            else:
+                behind.append(Insert((ITEMS, run.end + min(before, len(theirs))), result))
+    return [*edits, *behind]
 
 
 class Listener(Ear):
@@ -216,6 +263,10 @@ class Listener(Ear):
 
     def _blocks(self) -> list[Block]:
         return [item for _, item in sorted(self._said.items())]
+
+    def whole(self, before: Block) -> Block:
+        status = (self._stop or "response.completed").removeprefix("response.")
+        return {**before, "status": status, "output": [*self._blocks()], "usage": self._usage}
 
 
 def said(answer: Json) -> list[Block]:

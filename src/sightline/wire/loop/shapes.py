@@ -33,3 +33,7 @@ class Run:
     start: int
     end: int
     blocks: list[Block]
+    owners: list[int]  # of each block: the item that it stands in
+
+    def held(self, owner: int) -> list[Block]:
+        return [block for block, one in zip(self.blocks, self.owners, strict=True) if one == owner]

@@ -1,0 +1,98 @@
+"""The command in a process of its own that need not load it first.
+
+Most of what it costs to start a command is to load it, and tests start hundreds. These are forked off a process that
+has loaded it and done nothing else: each has its own words, variables, folder and streams, and ends as any does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+
+from sightline.cli.main import VERBS, main
+
+_LOADED = multiprocessing.get_context("forkserver")
+_LOADED.set_forkserver_preload(
+    [
+        *(f"sightline.cli.{verb.replace('-', '_')}" for verb in VERBS),
+        *(f"sightline.{room}" for room in ("commands", "look", "seers.registry", "cli.compose")),
+        *(f"sightline.surfaces.{part}" for part in ("acp.relay", "acp.eyes", "acp.ready", "mcp.service")),
+        "mcp.server.streamable_http_manager",
+    ]
+)
+
+
+class Forked:
+    """Who started it sees of it what there is of a `Popen`."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        folder: Path | None,
+        streams: Sequence[int] = (subprocess.PIPE, subprocess.PIPE, 2),
+    ) -> None:
+        """`streams`: files that are open here and stay so, or pipes."""
+        own: list[int | None] = []
+        given: list[Connection] = []
+        for number, stream in enumerate(streams):
+            ends = os.pipe() if stream == subprocess.PIPE else None
+            own.append(None if ends is None else ends[0 if number else 1])
+            given.append(Connection(os.dup(stream) if ends is None else ends[1 if number else 0]))
+        self._process = _LOADED.Process(target=_command, args=(words, dict(env), folder or Path.cwd(), given))
+        self._process.start()
+        for each in given:
+            each.close()
+        into, out, err = own
+        self.stdin = None if into is None else os.fdopen(into, "wb")
+        self.stdout = None if out is None else os.fdopen(out, "rb")
+        self.stderr = None if err is None else os.fdopen(err, "rb")
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid
+        return self._process.pid
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if (code := self._process.exitcode) is None:
+            raise subprocess.TimeoutExpired("sightline", timeout or 0)
+        return code
+
+    def send_signal(self, signum: int) -> None:
+        if self._process.is_alive():
+            with suppress(ProcessLookupError):  # it ends just now
+                os.kill(self.pid, signum)
+
+    def terminate(self) -> None:
+        self.send_signal(SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(SIGKILL)
+
+
+def _command(words: Sequence[str], env: Mapping[str, str], folder: Path, streams: Sequence[Connection]) -> None:
+    """The process itself, which has nothing but the modules of the one that it was forked off."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+        stream.close()
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(folder)
+    if env.get("PYTHONWARNINGS") == "error":
+        warnings.simplefilter("error")
+    sys.argv = ["sightline", *words]
+    try:
+        sys.exit(main())
+    finally:
+        atexit._run_exitfuncs()

@@ -1,8 +1,7 @@
-"""Sends one picture to an ACP agent, in the size that the agent says it takes: acp_client.py PICTURE AGENT ARGS…"""
+"""Sends one picture to an ACP agent, in the size that it takes. Needs: pip install agent-client-protocol."""
 
 import asyncio
 import sys
-from base64 import b64encode
 from pathlib import Path
 
 import acp
@@ -19,12 +18,14 @@ async def main(picture: bytes, command: str, *args: str) -> None:
     async with acp.spawn_agent_process(Client(), command, *args) as (agent, _):
         about = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities={})
         capability = sightline.read_image_capability(about.model_dump(by_alias=True))
-        image = sightline.fit_for(capability, picture)
-        if warning := sightline.may_send(capability, getattr(image, "data", None)).warning:
-            sys.exit(warning)
-        block = acp.image_block(b64encode(image.data).decode(), image.mime)
+        image = await sightline.fit_for.aio(capability, picture)
+        if not (sending := image and sightline.may_send(capability, image.data)):
+            sys.exit(f"not sent: {sending}")
         session = await agent.new_session(cwd=str(Path.cwd()), mcp_servers=[])
+        block = acp.image_block(image.base64, image.mime)
         await agent.prompt(session_id=session.session_id, prompt=[block, acp.text_block("What is it?")])
 
 
+if len(sys.argv) < 3 or not Path(sys.argv[1]).is_file():
+    sys.exit("usage: acp_client.py PICTURE AGENT [ARGUMENT ...]")
 asyncio.run(main(Path(sys.argv[1]).read_bytes(), *sys.argv[2:]))

@@ -124,7 +124,7 @@ def example(*command: str, home: Path, picture: bytes) -> subprocess.CompletedPr
 @requirement("acp.example")
 def test_the_example_sizes_by_what_the_agent_says(tmp_path: Path) -> None:
     large = encode(Pillow.effect_noise((640, 480), 90))
-    assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 30
+    assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 32
     fitted = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=large)
     assert fitted.returncode == 0, fitted.stderr
     found = re.search(r"\[(\d+)x(\d+) in (\d+) letters\]", fitted.stdout)
@@ -146,3 +146,14 @@ def test_behind_the_relay_the_example_sends_the_picture_as_it_is(tmp_path: Path)
     assert found
     assert max(int(found[1]), int(found[2])) <= 200, "it is the relay that makes it fit for the agent"
     assert "What is it?" in through.stdout
+
+
+@requirement("acp.example")
+def test_the_example_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
+    """It is what authors of editors copy: nothing in it leaves a no unread."""
+    no = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=b"a text, not a picture")
+    assert (no.returncode, no.stderr.count("\n")) == (1, 1), no.stderr
+    assert no.stderr.startswith("not sent: ")
+    bare = example(home=tmp_path, picture=PICTURE)
+    assert (bare.returncode, bare.stderr) == (1, "usage: acp_client.py PICTURE AGENT [ARGUMENT ...]\n")
+    assert "pip install agent-client-protocol" in EXAMPLE.read_text("utf-8")

@@ -43,6 +43,7 @@ def test_set_and_get_agree(home: Path) -> None:
     assert sightline("config", "get", "mode").out == "always\n"
     assert sightline("config", "set", "maxImagesPerTurn", "3", "--json").json["value"] == 3
     assert sightline("config", "get", "maxImagesPerTurn", "--json").json == {
+        "ok": True,
         "key": "maxImagesPerTurn",
         "value": 3,
         "source": "file",
@@ -156,7 +157,7 @@ def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     assert "  openrouter/z-ai/glm: edge 2000 (2000 px)" in lines
     assert sightline("config", "forget", "openrouter/z-ai/glm").out == "forgotten: openrouter/z-ai/glm\n"
     forgotten = sightline("config", "forget", "deepseek/deepseek-v4-pro", "--json")
-    assert forgotten.json == {"forgotten": "deepseek/deepseek-v4-pro"}
+    assert forgotten.json == {"ok": True, "forgotten": "deepseek/deepseek-v4-pro"}
     assert sightline("config", "show", "--json").json["learnt"] == []
     assert_refused(sightline("config", "forget", "deepseek/deepseek-v4-pro"), "nothing was learnt")
     assert_refused(sightline("config", "forget", "deepseek"), "UPSTREAM/MODEL")

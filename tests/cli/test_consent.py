@@ -22,11 +22,11 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
         "openai: images, crops, pages and frames may be sent to openai to be looked at,"
         " by the proxy with the end of their conversation (includeContext)\n"
     )
-    assert sightline("consent", "no", "zai", "--json").json == {"provider": "zai", "consent": False}
+    assert sightline("consent", "no", "zai", "--json").json == {"ok": True, "provider": "zai", "consent": False}
     record = open_record(home / "record")
     assert record.consents() == {"openai": True, "zai": False}
     record.close()
-    assert sightline("consent", "list", "--json").json == {"consents": {"openai": True, "zai": False}}
+    assert sightline("consent", "list", "--json").json == {"ok": True, "consents": {"openai": True, "zai": False}}
     assert sightline("consent", "list").out.splitlines()[1].startswith("zai: no image")
 
 
@@ -34,13 +34,13 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
 def test_alone_it_means_the_provider_of_the_settings() -> None:
     assert_refused(sightline("consent", "yes"), "no provider is named")
     named = {"SIGHTLINE_MODEL": "xai/grok-4.3"}
-    assert sightline("consent", "yes", "--json", env=named).json == {"provider": "xai", "consent": True}
+    assert sightline("consent", "yes", "--json", env=named).json == {"ok": True, "provider": "xai", "consent": True}
 
 
 def test_a_provider_of_ones_own_can_be_named() -> None:
     own = {"SIGHTLINE_UPSTREAMS": '{"work": {"baseUrl": "https://llm.example.com/v1"}}'}
     said = sightline("consent", "yes", "work", "--json", env=own).json
-    assert said == {"provider": "llm.example.com", "consent": True}, "whoever gets the image, by address"
+    assert said == {"ok": True, "provider": "llm.example.com", "consent": True}, "whoever gets the image, by address"
     assert_refused(sightline("consent", "yes", "work"), "'work'", "known are", "openai")
 
 
@@ -81,5 +81,5 @@ def test_so_does_that_of_a_provider_which_only_a_library_reaches(tmp_path: Path)
     asked = sightline("describe", "shot.png", "--model", "bedrock/eye", env=env, folder=tmp_path).err
     command = asked.partition("the user runs: ")[2].strip().rstrip(")").split()
     assert command == ["sightline", "consent", "yes", "bedrock"]
-    assert sightline(*command[1:], "--json").json == {"provider": "bedrock", "consent": True}
+    assert sightline(*command[1:], "--json").json == {"ok": True, "provider": "bedrock", "consent": True}
     assert_refused(sightline("consent", "yes", "badrock"), "no provider 'badrock'")

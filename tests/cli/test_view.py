@@ -54,7 +54,7 @@ def test_an_image_is_told_of_in_words_or_as_json(folder: Path) -> None:
         "bytes": size,
         "image": f"sha256:{SHA}",
         "source": "image.png",
-        "shown": {"width": 40, "height": 30, "bytes": size},
+        "shown": {"width": 40, "height": 30, "bytes": size, "mime": "image/png"},
     }
 
 
@@ -70,7 +70,8 @@ def test_a_crop_is_written_with_its_place_in_pixels_of_the_source(folder: Path, 
     x, y, width, height = box
     part = Pillow.open(folder / "part.png").convert("RGB")
     assert part.tobytes() == flag(40, 30).crop((x, y, x + width, y + height)).tobytes()
-    assert found["shown"] == {"width": width, "height": height, "bytes": (folder / "part.png").stat().st_size}
+    size = (folder / "part.png").stat().st_size
+    assert found["shown"] == {"width": width, "height": height, "bytes": size, "mime": "image/png"}
 
 
 @requirement("view.command.out", "view.command.force")

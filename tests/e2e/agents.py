@@ -47,6 +47,20 @@ _LAB = {
     "apiKey": "sk-test",
     "models": [{"id": name, "input": ["text", "image"]} for name in ("some-model", "deepseek-v4-pro")],
 }
+_SEES = {"capabilities": {"supports": {"vision": True}}}
+_COPILOT = {
+    "providers": [{"name": "lab", "baseUrl": "{url}/v1", "apiKey": "sk-test"}],
+    "models": [{"id": name, "provider": "lab", **_SEES} for name in ("some-model", "deepseek-v4-pro")],
+}
+
+
+def copilot(model: str, *words: str) -> Command:
+    return ["copilot", "--allow-all-tools", "--model", model, *words]
+
+
+def gemini(model: str, *words: str) -> Command:
+    return ["gemini", "--skip-trust", "--yolo", "-m", model, *words]
+
 
 AGENTS: Mapping[str, Agent] = {
     agent.name: agent
@@ -99,8 +113,33 @@ AGENTS: Mapping[str, Agent] = {
             environment={"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"},
             files={".pi/agent/models.json": json.dumps({"providers": {"lab": _LAB}})},
         ),
+        Agent(
+            "copilot",
+            ask=lambda model, words: copilot(f"lab/{model}", "-p", words),
+            attach=lambda model, words, picture: copilot(f"lab/{model}", "--attachment", picture, "-p", words),
+            go_on=lambda model, words: copilot(f"lab/{model}", "--continue", "-p", words),
+            reads=lambda picture: ("view", {"path": picture}),
+            seeing="some-model",
+            blind="deepseek-v4-pro",
+            environment={"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
+            files={".copilot/providers.json": json.dumps(_COPILOT)},
+        ),
     )
 }
+
+# A conversation that it resumes holds each result of a tool twice, which no provider takes: it reads, or it goes on.
+GEMINI = Agent(
+    "gemini",
+    ask=lambda model, words: gemini(model, "-p", words),
+    attach=lambda model, words, picture: gemini(model, "-p", f"{words} @{picture}"),
+    go_on=lambda model, words: gemini(model, "--resume", "latest", "-p", words),
+    reads=lambda picture: ("read_file", {"file_path": picture}),
+    seeing="gemini-3.8-flash",
+    blind="deepseek-v4-pro",
+    environment={"GEMINI_API_KEY": "sk-test", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
+    files={".gemini/settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}})},
+)
+READING: Mapping[str, Agent] = {**AGENTS, GEMINI.name: GEMINI}
 
 
 def through(command: Command, upstream: str = "scripted") -> Command:

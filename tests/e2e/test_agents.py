@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.agents import AGENTS, Agent, at_home, pointed, through
+from tests.e2e.agents import AGENTS, GEMINI, READING, Agent, at_home, pointed, through
 from tests.e2e.conftest import Play
 from tests.e2e.drive import Outcome, Request
 from tests.requirements import requirement
@@ -33,6 +33,11 @@ def agent(request: pytest.FixtureRequest) -> Agent:
     return AGENTS[request.param]
 
 
+@pytest.fixture(params=READING)
+def reading(request: pytest.FixtureRequest) -> Agent:
+    return READING[request.param]
+
+
 def answer_of(outcome: Outcome) -> str:
     end = outcome.last
     assert end.code == 0, f"{end.stdout}\n{end.stderr}\n{outcome.requests}"
@@ -45,45 +50,71 @@ def shown(outcome: Outcome, model: str) -> list[Request]:
 
 @requirement("e2e.read.seeing")
 def test_the_agents_own_tool_reads_a_picture_for_a_seeing_model(
-    agent: Agent, play: Play, picture: Path, home: Path
+    reading: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     outcome = play(
-        through(agent.ask(agent.seeing, f"Read {picture} and {WORDS}")),
+        through(reading.ask(reading.seeing, f"Read {picture} and {WORDS}")),
         provider="seeing",
-        script=[[agent.reads(str(picture))]],
-        files=at_home(agent, home),
-        environment=dict(agent.environment),
+        script=[[reading.reads(str(picture))]],
+        files=at_home(reading, home),
+        environment=dict(reading.environment),
     )
     assert SHOWN in answer_of(outcome)
-    assert shown(outcome, agent.seeing)
+    assert shown(outcome, reading.seeing)
 
 
 @requirement("e2e.read.blind")
 def test_a_blind_model_is_told_what_the_agents_own_tool_has_read(
-    agent: Agent, play: Play, picture: Path, home: Path
+    reading: Agent, play: Play, picture: Path, home: Path
 ) -> None:
     outcome = play(
-        through(agent.ask(agent.blind, f"Read {picture} and {WORDS}")),
+        through(reading.ask(reading.blind, f"Read {picture} and {WORDS}")),
         provider="blind",
-        script=[[agent.reads(str(picture))]],
-        files=at_home(agent, home, preset="deepseek"),
-        environment=dict(agent.environment),
+        script=[[reading.reads(str(picture))]],
+        files=at_home(reading, home, preset="deepseek"),
+        environment=dict(reading.environment),
     )
     said = answer_of(outcome)
     assert "I was told" in said
     assert SHOWN in said
-    assert not shown(outcome, agent.blind)
+    assert not shown(outcome, reading.blind)
+
+
+@requirement("run.copilot.sees")
+@pytest.mark.parametrize("provider", ["seeing", "blind"])
+def test_the_variables_of_copilot_are_enough_for_what_its_tool_has_read(
+    play: Play, picture: Path, home: Path, provider: str
+) -> None:
+    """By its variables alone it shows its model no picture of a tool, and calls that model by its bare name."""
+    model = {"seeing": "some-model", "blind": "deepseek-v4-pro"}[provider]
+    own = {"COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_PROVIDER_API_KEY": "sk-own"}
+    named = {"COPILOT_MODEL": model} if provider == "seeing" else {}
+    known = {"upstreams": {"scripted": {"baseUrl": "{url}/v1", "preset": "deepseek"}}}
+    words = ["copilot", "--allow-all-tools", *([] if named else ["--model", model]), "-p", f"Read it and {WORDS}"]
+    outcome = play(
+        words,
+        ["sightline", "run", "--", *words],
+        provider=provider,
+        script=[[AGENTS["copilot"].reads(str(picture))]],
+        files={home / "sightline" / "vision-proxy.json": json.dumps(known)} if provider == "blind" else {},
+        environment={**AGENTS["copilot"].environment, **own, **named},
+    )
+    assert SHOWN not in outcome.ends[0].stdout
+    assert SHOWN in answer_of(outcome)
+    assert bool(shown(outcome, model)) is (provider == "seeing")
+    assert {one.key for one in outcome.requests if one.model == model} == {"sk-own"}
+    assert not list(picture.parents[1].rglob("providers.json")), "it ends with the run"
 
 
 @requirement("e2e.attach.seeing", "e2e.attach.blind")
 @pytest.mark.parametrize("provider", ["seeing", "blind"])
-def test_a_picture_that_the_user_attaches(agent: Agent, play: Play, picture: Path, home: Path, provider: str) -> None:
-    model = agent.seeing if provider == "seeing" else agent.blind
+def test_a_picture_that_the_user_attaches(reading: Agent, play: Play, picture: Path, home: Path, provider: str) -> None:
+    model = reading.seeing if provider == "seeing" else reading.blind
     outcome = play(
-        through(agent.attach(model, WORDS, str(picture))),
+        through(reading.attach(model, WORDS, str(picture))),
         provider=provider,
-        files=at_home(agent, home, **({"preset": "deepseek"} if provider == "blind" else {})),
-        environment=dict(agent.environment),
+        files=at_home(reading, home, **({"preset": "deepseek"} if provider == "blind" else {})),
+        environment=dict(reading.environment),
     )
     assert SHOWN in answer_of(outcome)
     assert bool(shown(outcome, model)) is (provider == "seeing")
@@ -106,6 +137,28 @@ def test_over_three_turns_each_request_extends_the_last_one(
     told = [conversation(one) for one in outcome.requests if r"<vision_proxy_description\n" in one.body]
     assert len(told) >= 3
     assert all(each[: len(told[0])] == told[0] for each in told), "what was said at a place is said there again"
+    assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"
+
+
+@requirement("e2e.gemini")
+def test_a_conversation_of_gemini_about_an_attached_picture_goes_on_with_the_same_words(
+    play: Play, picture: Path, home: Path
+) -> None:
+    outcome = play(
+        through(GEMINI.attach(GEMINI.blind, WORDS, str(picture))),
+        through(GEMINI.go_on(GEMINI.blind, "And the first one?")),
+        through(GEMINI.go_on(GEMINI.blind, "And the last one?")),
+        provider="blind",
+        files=at_home(GEMINI, home, preset="deepseek"),
+        environment=dict(GEMINI.environment),
+    )
+    assert SHOWN in answer_of(outcome)
+    said = [json.loads(one.body)["contents"] for one in outcome.requests if one.model == GEMINI.blind]
+    assert [len(each) for each in said] == [1, 3, 5]
+    told = [each[0]["parts"] for each in said]
+    first = [[part for part in parts if "<vision_proxy_description" in part.get("text", "")] for parts in told]
+    assert len(first[0]) == 1
+    assert first[0] == first[1] == first[2]
     assert sum(bool(one.pictures) for one in outcome.requests) == 1, "and is paid for once"
 
 
@@ -140,12 +193,14 @@ _CALLS = ("function_call", "reasoning")
 
 
 def _plain(value: Any) -> Any:
-    """Without the marks of the prompt cache, which move; one text in a list is that text."""
+    """Without the marks of the prompt cache, which move, and what a client itself writes anew when it is resumed."""
     match value:
         case [{"type": "text", "text": str(text)}]:
             return text
         case dict():
-            return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
+            kept = {name: inner for name, inner in value.items() if inner is not None and not name.startswith("__")}
+            kept |= {"arguments": json.loads(kept["arguments"])} if isinstance(kept.get("arguments"), str) else {}
+            return {name: _plain(inner) for name, inner in kept.items() if name != "cache_control"}
         case list():
             return [_plain(inner) for inner in value]
         case _:

@@ -31,10 +31,6 @@ _LAB = {
     "options": {"baseURL": "{url}/v1", "apiKey": "sk-test"},
     "models": {"some-model": {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}},
 }
-_COPILOT = {
-    "providers": [{"name": "lab", "baseUrl": "{url}/v1", "apiKey": "sk-test"}],
-    "models": [{"id": "some-model", "provider": "lab", "capabilities": {"supports": {"vision": True}}}],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +89,10 @@ HOSTS: Mapping[str, Host] = {
     ),
     "copilot": Host(
         "Copilot CLI",
-        lambda words: ["copilot", "--model", "lab/some-model", "--allow-all-tools", "-p", words],
+        lambda words: AGENTS["copilot"].ask("some-model", words),
         [("sightline-view_image", SHOWN)],
-        {"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
-        {".copilot/providers.json": json.dumps(_COPILOT)},
+        _known("copilot"),
+        AGENTS["copilot"].files,
     ),
 }
 # Its model gets a tool's result as the text of its JSON, which is no way for a picture.

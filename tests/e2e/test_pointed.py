@@ -51,9 +51,11 @@ name = "Lab"
 base_url = "{url}/v1"
 env_key = "LAB_KEY"
 """
+COPILOT = '{"providers": [{"name": "lab", "baseUrl": "{url}/v1", "apiKey": "sk-lab"}]}'
 SET_UP = {
     "pi": ("pi --upstream anthropic --model claude-opus-5-5", {}, "claude-opus-5-5", "sk-anthropic"),
     "codex": ("codex", {".codex/config.toml": LAB}, "some-model", "sk-lab"),
+    "copilot": ("copilot --model some-model", {".copilot/providers.json": COPILOT}, "some-model", "sk-lab"),
 }
 KEYS = {"ANTHROPIC_API_KEY": "sk-anthropic", "LAB_KEY": "sk-lab", "CODEX_API_KEY": "sk-openai"}
 

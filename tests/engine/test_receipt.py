@@ -114,3 +114,17 @@ def test_a_receipt_is_json_without_pixels_and_whole_texts_and_safe_for_a_termina
         assert secret not in written + repr(made)
     assert len(written) < 2000
     assert str(made).isprintable()
+
+
+@requirement("receipts.text")
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (receipt.Receipt("openai", "gpt-6"), "gpt-6 at openai: no images"),
+        (receipt.Receipt("", "", notes=("this is no JSON",)), "this is no JSON"),
+        (receipt.Receipt("openai", "", notes=("this is no JSON",)), "openai: this is no JSON"),
+        (receipt.Receipt("openai", "gpt-6", notes=("a", "b")), "gpt-6 at openai: a; b"),
+    ],
+)
+def test_a_receipt_is_a_whole_sentence_also_where_there_is_little_to_say(found: receipt.Receipt, said: str) -> None:
+    assert str(found) == said

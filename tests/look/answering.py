@@ -37,6 +37,8 @@ class Model:
     def answer(self, exchange: Exchange) -> Reply:
         if exchange.path == "/props":  # as llama.cpp says of itself that it sees
             return _reply(200, {"modalities": {"vision": True}, "model_alias": "found"})
+        if not exchange.body:  # somebody asks what models there are
+            return _reply(404, {})
         self.asked.append(json.loads(exchange.body))
         line = self.lines[min(len(self.asked), len(self.lines)) - 1]
         status, body = (200, self._said(line)) if isinstance(line, str) else line

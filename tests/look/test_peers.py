@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import sightline
-from sightline.model.capability import AudioCapability, ImageCapability, Promise
+from sightline.model.capability import PROMISES, AudioCapability, ImageCapability, Promise
 from sightline.model.image import Image
-from sightline.model.refusal import Refusal
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
 
@@ -198,23 +197,34 @@ def test_a_client_is_told_whether_to_warn() -> None:
 
 
 def test_what_is_no_image_is_a_refusal() -> None:
-    assert isinstance(sightline.fit_for(None, b"not an image"), Refusal)
-    assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), Refusal)
+    assert isinstance(sightline.fit_for(None, b"not an image"), sightline.Refused)
+    assert isinstance(sightline.fit_for({"maxBytes": 100}, PHOTO[:5000]), sightline.Refused)
 
 
 @pytest.mark.parametrize("image", ["text", None, 7, [b"x"], object()])
 def test_what_is_no_image_is_refused(image: Any) -> None:
     refusal = sightline.fit_for(None, image)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == "invalid_input"
+    assert isinstance(refusal, sightline.Refused)
+    assert refusal.reason == "invalid_input"
     if image is not None:
         assert not sightline.may_send(None, image)
 
 
-@pytest.mark.parametrize("capability", [7, "maxBytes", [1], object()])
-def test_a_capability_that_is_none_is_answered_all_the_same(capability: Any) -> None:
+@requirement("capability.arguments")
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        *(({"capability": capability}, ["read_image_capability"]) for capability in (7, "maxBytes", [], [1], object())),
+        *(({"trust": trust}, ["trust, verify, ignore"]) for trust in ("x", "", 7, ["trust"])),
+        *(({"verified": verified}, list(PROMISES)) for verified in ("x", "autoHandlesOversized", 7, [["x"]], {"x": 1})),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_a_no_that_says_what_does(wrong: Any, names: list[str]) -> None:
     data = saved(flag(9, 9), "image/png")
-    assert isinstance(sightline.fit_for(capability, data), (Image, Refusal))
-    assert isinstance(sightline.may_send(capability, data).ok, bool)
-    verified: Any = 7
-    assert isinstance(sightline.fit_for({"autoHandlesOversized": True}, data, verified=verified), (Image, Refusal))
+    given: dict[str, Any] = {"capability": SAID, "image": data, **wrong}
+    no = sightline.fit_for(**given)
+    assert isinstance(no, sightline.Refused)
+    assert no.reason == "invalid_input"
+    assert all(name in no.message for name in names)
+    assert sightline.may_send(**given) == sightline.Sending(ok=False, warning=no.message)
+    assert str(sightline.may_send(**given)) == no.message

@@ -197,6 +197,15 @@ def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_byt
 
 
 @requirement("library.spare")
+@pytest.mark.parametrize("odd", [None, "text", '{"messages": []}', 7, object()])
+def test_what_is_no_body_comes_back_as_it_is_with_a_note(odd: Any) -> None:
+    done = prepared(odd, wire="openai_chat")
+    assert done.body is odd
+    assert str(done.receipt).startswith("this is no JSON")
+    assert prepared(odd).receipt == done.receipt
+
+
+@requirement("library.spare")
 def test_a_fault_of_our_own_leaves_the_body_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     odd = reading(tmp_path / "c1.png", {"role": "user", "content": {1, 2}})  # a set has no name in a conversation
     done = prepared(odd, wire="openai_chat", model="gpt-6")

@@ -214,4 +214,4 @@ def test_the_package_alone_loads_nothing_and_knows_its_names() -> None:
     assert ended.stdout.split() == ["[]", "True", "True"]
     assert sightline.door is users_door
     with pytest.raises(AttributeError, match="no attribute 'views'"):
-        sightline.views  # noqa: B018
+        sightline.views  # type: ignore[attr-defined] # noqa: B018

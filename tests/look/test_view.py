@@ -66,7 +66,7 @@ def opened(view: View) -> Pillow.Image:
 def test_a_bitmap_is_shown_as_it_is_and_the_result_says_what_it_is(door: Door, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(door, "image.png")
-    assert view.as_dict() == {
+    assert view.result() == {
         "ok": True,
         "mime": "image/png",
         "width": 40,
@@ -82,12 +82,22 @@ def test_a_bitmap_is_shown_as_it_is_and_the_result_says_what_it_is(door: Door, f
     assert by_path == replace(view, source=str(folder / "image.png"))
 
 
+@requirement("view.result.program")
+def test_a_program_is_told_of_which_type_the_shown_pixels_are(door: Door, folder: Path) -> None:
+    (folder / "image.bmp").write_bytes(saved(flag(40, 30), "image/bmp"))
+    view = seen(door, "image.bmp")
+    assert view.mime == "image/bmp"
+    assert view.pixels.mime != "image/bmp"
+    shown = {"width": 40, "height": 30, "bytes": len(view.pixels.data), "mime": view.pixels.mime}
+    assert view.as_dict() == {**view.result(), "shown": shown}
+
+
 @requirement("view.pixels_beside")
 def test_a_view_carries_words_about_the_image_and_then_the_pixels(door: Door, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(door, "image.png")
     words, pixels = view.content()
-    assert words == {"type": "text", "text": json.dumps(view.as_dict())}
+    assert words == {"type": "text", "text": json.dumps(view.result())}
     assert pixels == {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"}
     (no,) = Refused("not_found", "there is none").content()
     assert no == {"type": "text", "text": '{"ok": false, "reason": "not_found", "message": "there is none"}'}
@@ -222,7 +232,7 @@ def test_a_crop_is_cut_in_pixels_of_the_source(door: Door, folder: Path, crop: A
     assert (found["width"], found["height"], found["image"]) == (40, 30, f"sha256:{SHA}")
     assert (view.pixels.size, found["shown"]) == (
         box.size,
-        {"width": box.width, "height": box.height, "bytes": len(view.pixels.data)},
+        {"width": box.width, "height": box.height, "bytes": len(view.pixels.data), "mime": view.pixels.mime},
     )
     expected = flag(40, 30).crop((box.x, box.y, box.right, box.bottom))
     assert opened(view).convert("RGB").tobytes() == expected.tobytes()
@@ -310,6 +320,7 @@ def test_a_view_comes_back_from_the_record_alone_word_for_word_and_pixel_for_pix
     record = open_record(tmp_path / "record")
     stored = json.loads(json.dumps(view.as_dict()))
     later = replace(door, record=record)
+    assert sightline.recall(json.loads(json.dumps(view.result())), through=later) == view, "as a model read it"
     again = sightline.recall(stored, through=later)
     assert isinstance(again, View)
     assert again == view
@@ -429,6 +440,7 @@ def test_up_to_eight_mebibytes_an_image_is_shown_as_it_is_and_beyond_it_is_refit
         "width": opened(view).width,
         "height": opened(view).height,
         "bytes": len(view.pixels.data),
+        "mime": view.pixels.mime,
     }
     kept = door.record.image(door.scope, view.image)
     assert kept
@@ -525,7 +537,7 @@ def frames(mime: str) -> bytes:
     return saved(first, mime, save_all=True, append_images=others)
 
 
-@requirement("fit.animation")
+@requirement("fit.animation", "view.result.program")
 @pytest.mark.parametrize("mime", ["image/gif", "image/webp"])
 @pytest.mark.parametrize("crop", [None, "r=top-left"])
 def test_of_an_animation_the_first_frame_is_shown_and_a_line_says_so(
@@ -535,7 +547,8 @@ def test_of_an_animation_the_first_frame_is_shown_and_a_line_says_so(
     (folder / "moving").write_bytes(data)
     view = seen(door, "moving", crop=crop)
     assert (view.mime, view.size, view.bytes) == (mime, Size(120, 90), len(data))
-    assert view.words == "the first frame of an animation"
+    assert view.as_dict()["words"] == view.words == "the first frame of an animation"
+    assert json.loads(view.content()[0]["text"]) == view.result()  # type: ignore[index, call-overload, arg-type]
     assert getattr(opened(view), "n_frames", 1) == 1
     again = sightline.recall(view.as_dict(), through=door)
     assert isinstance(again, View)

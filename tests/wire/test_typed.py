@@ -48,6 +48,7 @@ IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "http
         [{"role": "user", "parts": [{"text": ASK}]}],
         [{"parts": [{"text": ASK}]}],
         [user(f'"{ASK}"')],
+        [user(f"<current_datetime>2026-11-16T11:06:52+00:00</current_datetime>\n\n{ASK}")],
     ],
 )
 @requirement("command.recognised")
@@ -63,6 +64,8 @@ def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -
         [],
         [None],
         [user("say /vision-proxy status")],
+        [user(f"<a>x</b>{ASK}")],
+        [user(f"<a>x</a> tell me of {ASK}")],
         [user(f'"{ASK}" is what I typed')],
         [user(text("explain @notes.md"), text("Content from @notes.md:"), text(ASK))],
         [user(ASK), SAID],

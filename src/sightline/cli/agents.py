@@ -1,7 +1,8 @@
 """How each agent is pointed here, and how it is told that its model sees.
 
 `$P` stands for the proxy's address, `$B` for the one that an agent is given, `$N` for a provider as the agent calls
-it, `$M` for a model, `$K` for the variable that holds the provider's key, `$A` for how Codex logs in.
+it, `$M` for a model, `$K` for the variable that holds the provider's key, `$L` for the key in Copilot's file, `$A` for
+how Codex logs in.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Agent:
     once: str = ""  # one run, nothing of the user's changed
     file: str = ""  # where it is pointed for good …
     moved: tuple[str, str] = ("", "")  # … the variable that says otherwise, and the file below what that names …
+    named: str = ""  # … one that names the file itself …
     lines: str = ""  # … and what goes in there; without a file, the command that does it
+    use: str = ""  # what is to be said to it then; empty: nothing
     sees: str = ""  # how it learns that its model takes images; empty: it sends them anyway
     note: str = ""
     mcp: str = ""  # how it gets the tools over MCP; empty: it takes none
@@ -44,9 +47,10 @@ class Agent:
         known = {
             "$P": address,
             "$B": f"{address}/u/{aim.upstream}{aim.version}",
-            "$N": aim.provider or aim.upstream,
-            "$M": json.dumps(model or self.model)[1:-1],  # as it stands between quotes
+            "$N": json.dumps(aim.provider or aim.upstream)[1:-1],  # as it stands between quotes
+            "$M": json.dumps(model or self.model)[1:-1],
             "$K": aim.key,
+            ", $L": f', "apiKey": "{aim.key}"' if aim.key else "",
             ",$A": "".join(f",{each.replace(' ', '')}" for each in _login(aim)),
             "\n$A": "".join(f"\n{each}" for each in _login(aim)),
         }
@@ -56,13 +60,16 @@ class Agent:
                 text = text.replace(mark, value)
             return text
 
-        return replace(self, point=said(self.point), once=said(self.once), lines=said(self.lines), note=said(self.note))
+        point, once, lines, use, note = map(said, (self.point, self.once, self.lines, self.use, self.note))
+        return replace(self, point=point, once=once, lines=lines, use=use, note=note)
 
     def file_in(self, env: Mapping[str, str]) -> Path | None:
         """Where its file is for a user of this environment."""
         variable, below = self.moved
         if not self.file:
             return None
+        if self.named and env.get(self.named):
+            return Path(env[self.named]).absolute()
         return Path(env[variable], below) if env.get(variable) else Path(self.file).expanduser()
 
     @property
@@ -200,13 +207,20 @@ AGENTS: Mapping[str, Agent] = {
             "copilot",
             "Copilot CLI",
             mcp="copilot mcp add sightline -- sightline mcp",
-            point="COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1 copilot, with a key of your own",
+            point="sightline run -- copilot, or COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1",
             once="COPILOT_PROVIDER_BASE_URL=$B COPILOT_PROVIDER_TYPE=openai"
             " COPILOT_PROVIDER_WIRE_API=completions COPILOT_PROVIDER_API_KEY=KEY COPILOT_MODEL=$M copilot",
+            file="~/.copilot/providers.json",
+            moved=("COPILOT_HOME", "providers.json"),
+            named="COPILOT_PROVIDERS_CONFIG",
+            lines='{"providers": [{"name": "$N", "baseUrl": "$B", $L}],\n'
+            '  "models": [{"id": "$M", "provider": "$N", "capabilities": {"supports": {"vision": true}}}]}',
+            use="choose the model by --model $N/$M",
             model="MODEL",
-            sees='"capabilities": {"supports": {"vision": true}} of the model in ~/.copilot/providers.json, chosen by'
-            " --model PROVIDER/MODEL; pointed by the variables, it sends attached images and none of tools",
-            note="With a key of your own only; with the GitHub login nothing can be pointed.",
+            sees='"capabilities": {"supports": {"vision": true}} of the model in that file; pointed by the variables,'
+            " it sends attached images and none of tools",
+            note="With a key of your own only; with the GitHub login nothing can be pointed."
+            " The variables win over the file. `sightline run -- copilot` makes it send every image, by either.",
         ),
     )
 }

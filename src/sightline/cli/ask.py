@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli.terminal import agreed, figures, progress, tell
-from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.cli.verb import add_json, say, show, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -34,12 +34,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import door, vision_analyze
+    from sightline.look import Unanswered, door, vision_analyze
 
     settings = ready()
     schema = _schema(args.schema) if args.schema else None
     if isinstance(schema, Refusal):
-        return refused(schema, as_json=args.json)
+        return told(Unanswered("INVALID_INPUT", str(schema)), args)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
     at = door(settings)
     agreed(settings, at.record, args.model or "")
@@ -87,7 +87,9 @@ def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
         return 1
     if read:
         _printed(outcome, args.file)
-    return 0
+    elif outcome.schema_errors:
+        say(f"the answer is not as the schema says: {outcome.schema_errors[0]}")
+    return 1 if outcome.schema_errors else 0  # whoever asked for a shape has not got it
 
 
 def _printed(found: Envelope, file: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sightline.cli.agents import Agent, Aim
-from sightline.cli.launch import Launch, Place, launch, opencode, pi, qwen
+from sightline.cli.launch import Launch, Place, copilot, launch, opencode, pi, qwen
 from sightline.cli.launch.codex import BUILT_IN, Asked, asked
 from sightline.cli.launch.others import gemini_login
 from sightline.cli.launch.started import address_of, part
@@ -81,8 +81,8 @@ def _claude(wish: Wish) -> Aim | Refusal:
     return Aim(wish.upstream)
 
 
-def _foreign(key: str, now: str | Refusal, upstream: str) -> Refusal:
-    whose = "another provider's" if isinstance(now, Refusal) else f"the one of {now}"
+def _foreign(key: str, now: str | Refusal | None, upstream: str) -> Refusal:
+    whose = f"the one of {now}" if isinstance(now, str) else "another provider's"
     return Refusal(
         "not_permitted",
         f"{key} is {whose}, and would be sent to {upstream}",
@@ -205,6 +205,34 @@ def _gemini(wish: Wish) -> Aim | Refusal:
     return now if isinstance(now, Refusal) else Aim(now)
 
 
+def _copilot(wish: Wish) -> Aim | Refusal:
+    """A provider of its file keeps its key there; a new one has none that we could know."""
+    if copilot.overruled(wish.place):
+        return Refusal(
+            "unsupported_type",
+            f"{copilot.BASE_URL} is set, which wins over the providers file of Copilot CLI",
+            "unset it first, or write sightline run -- copilot",
+        )
+    config = wish.place.json(wish.agent.file_in(wish.place.env) or "")
+    own = {str(each.get("name")): each for each in copilot.listed(config, "providers")}
+    urls = {name: address_of(each.get("baseUrl")) for name, each in own.items()}
+    now = {name: wish.name_of(url) for name, url in urls.items() if url}
+    serves = {each.get("id"): each.get("provider") for each in copilot.listed(config, "models")}
+    asked = [name for name in now if wish.upstream in ("", now[name])]
+    if provider := next((name for name in asked if serves.get(wish.model) == name), next(iter(asked), "")):
+        found = now[provider]
+        return found if isinstance(found, Refusal) else Aim(found, provider, copilot.version_of(own[provider]))
+    if not wish.upstream:
+        return Refusal(
+            "unsupported_type",
+            "Copilot CLI asks GitHub itself, which nothing can point elsewhere",
+            "name a provider of your own with --upstream",
+        )
+    if wish.upstream in own:
+        return _foreign(f"the key of its provider {wish.upstream}", now.get(wish.upstream), wish.upstream)
+    return Aim(wish.upstream, version="/v1", key="KEY" if wish.key_of(wish.upstream) else "")
+
+
 _AIMS: Mapping[str, Callable[[Wish], Aim | Refusal]] = {
     "claude": _claude,
     "codex": _codex,
@@ -212,4 +240,5 @@ _AIMS: Mapping[str, Callable[[Wish], Aim | Refusal]] = {
     "pi": _pi,
     "opencode": _opencode,
     "gemini": _gemini,
+    "copilot": _copilot,
 }

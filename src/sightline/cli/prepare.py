@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, get_args
 
-from sightline.cli.verb import add_json, refused, say, warn
+from sightline.cli.verb import add_json, refused, say, show, warn
 from sightline.model.profile import ContentName, WireName
 from sightline.model.refusal import Refusal
 
@@ -42,16 +42,20 @@ def run(args: Namespace) -> int:
     warn(settings.warnings)
     at = desk(settings, args.retention)
     if isinstance(at, Refusal):
-        return refused(at)
+        return refused(at, as_json=args.json)
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not body.strip():
-        return refused(Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json"))
+        no = Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json")
+        return refused(no, as_json=args.json)
     done = prepare(body, wire=args.wire, model=args.model, upstream=args.upstream, through=at)
     if isinstance(done, Refused):
+        if args.json:
+            show(done.as_dict())
         say(done.message)
         return 1
     if args.json:
-        print(json.dumps({"body": _read(done), "changed": done.changed, "receipt": done.receipt.as_json()}))
+        told = {"ok": True, "body": _read(done), "changed": done.changed, "receipt": done.receipt.as_json()}
+        print(json.dumps(told))
     else:
         sys.stdout.buffer.write(done.body)
         sys.stdout.buffer.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, get_args
@@ -57,10 +56,10 @@ def run(args: Namespace) -> int:
     warn(settings.warnings)
     upstream = reached(settings, args.base_url)
     if isinstance(upstream, Refusal):
-        return refused(upstream)
+        return refused(upstream, as_json=args.json)
     key = _key(settings, upstream, args.api_key_env)
     if isinstance(key, Refusal):
-        return refused(key)
+        return refused(key, as_json=args.json)
     wire = args.wire or _spoken(upstream, args.base_url)
     trial = asyncio.run(_tried(settings, upstream, wire, args.model, key, args.timeout))
     remembered = _remembered(settings, upstream.name, args.model, trial)
@@ -68,12 +67,9 @@ def run(args: Namespace) -> int:
     user = trial.findings["user"]
     if user.verdict != "could not tell":
         return answer(found, _lines(trial, upstream.name, args.model, remembered=remembered), as_json=args.json)
-    if args.json:
-        print(json.dumps(found, ensure_ascii=False))
     remedy = "give its key by --api-key-env" if not key and not upstream.on_loopback else ""
-    return refused(
-        Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
-    )
+    no = Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
+    return refused(no, found, as_json=args.json)
 
 
 def _key(settings: Settings, upstream: Upstream, variable: str | None) -> str | Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ EXAMPLE = """  sightline setup claude
   sightline setup claude --upstream deepseek --write
   sightline setup opencode --upstream deepseek --model deepseek-v4-pro --write"""
 _UNKNOWN = "KEY"
+_SAID = ("name", "title", "once", "lines", "sees", "mcp", "note")  # of an agent, to programs
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -48,7 +49,8 @@ def run(args: Namespace) -> int:
     if isinstance(aim, Refusal):
         agent = replace(agent, note=f"{aim}. {agent.note}")
     if not args.write or isinstance(aim, Refusal):
-        found: dict[str, Json] = {**asdict(agent), "file": str(file or ""), "address": address}
+        found: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
+        found |= {"file": str(file or ""), "address": address}
         return answer(found, _lines(agent, file, address), as_json=args.json)
     kept = _written(agent, file, aim, args.model)
     if isinstance(kept, Refusal):
@@ -57,9 +59,12 @@ def run(args: Namespace) -> int:
         "file": str(kept.file),
         "backup": str(kept.backup) if kept.backup else None,
         "upstream": aim.upstream,
+        "use": agent.use,
     }
+    then = [agent.use] if agent.use else []
     was = f"; what it was is kept in {kept.backup}" if kept.backup else ""
-    return answer(done, [f"{agent.title} asks {aim.upstream} through here, by {kept.file}{was}"], as_json=args.json)
+    said = f"{agent.title} asks {aim.upstream} through here, by {kept.file}{was}"
+    return answer(done, [said, *then], as_json=args.json)
 
 
 def _aim(agent: Agent, args: Namespace, address: str, settings: Settings) -> Aim | Refusal:
@@ -103,8 +108,8 @@ def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Re
     if aim.key == _UNKNOWN:
         return Refusal(
             "invalid_input",
-            f"the variable that holds the key of {aim.upstream} is not known",
-            f"write its name in the place of {_UNKNOWN}, by hand: {in_one_line(agent.lines)}",
+            f"where {agent.title} finds the key of {aim.upstream} is not known",
+            f"write what belongs in the place of {_UNKNOWN}, by hand: {in_one_line(agent.lines)}",
         )
     return _merged(file, agent.lines)
 
@@ -147,6 +152,7 @@ def _lines(agent: Agent, file: Path | None, address: str) -> Iterator[str]:
     sections = (
         ("One run", agent.once),
         (f"For good, merged into {file}" if file else "For good", agent.lines),
+        ("Then", agent.use),
         ("Its model is declared as seeing by", agent.sees),
         ("The tools over MCP, with or without the proxy", agent.mcp),
         ("Mind", agent.note),

@@ -29,10 +29,10 @@ class Verb(Protocol):
         ...
 
 
-def refused(refusal: Refusal, *, as_json: bool = False) -> int:
-    """One line that says what and what to do about it; and the same as an object, where one was asked for."""
+def refused(refusal: Refusal, found: Mapping[str, Json] | None = None, *, as_json: bool = False) -> int:
+    """One line that says what and what to do about it; as an object with what was found all the same."""
     if as_json:
-        show({"ok": False, "reason": refusal.code, "message": str(refusal)})
+        show({"ok": False, "reason": refusal.code, "message": str(refusal), **(found or {})})
     say(str(refusal))
     return 1
 
@@ -55,7 +55,7 @@ def warn(warnings: Iterable[str]) -> None:
 def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> int:
     """What was asked, as one JSON object or as lines."""
     if as_json:
-        show(found)
+        show({"ok": True, **found})
     else:
         for line in text:
             print(plain(line))

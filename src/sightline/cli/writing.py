@@ -52,7 +52,7 @@ def _json(name: str, text: str, lines: str) -> str | Refusal:
 
 
 def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merged key by key; in a list of models, each by its id."""
+    """Merged key by key; in a list of models or providers, each by what it goes by."""
     whole = merged(below, above)
     for name, value in above.items():
         theirs = below.get(name)
@@ -64,15 +64,17 @@ def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(theirs: list[Any], ours: list[dict[str, Any]]) -> list[Any]:
-    known = {one["id"]: one for one in ours if "id" in one}
-    kept = [_joined(one, known.pop(id_)) if (id_ := _id(one)) in known else one for one in theirs]
+    known = {_known_by(one): one for one in ours}
+    kept = [_joined(one, known.pop(by)) if (by := _known_by(one)) in known else one for one in theirs]
     return [*kept, *known.values()]
 
 
-def _id(entry: object) -> str:
-    """Of a model in a list; a file may hold anything in its place."""
-    found = entry.get("id") if isinstance(entry, dict) else None
-    return found if isinstance(found, str) else ""
+def _known_by(entry: object) -> tuple[str, str]:
+    """The id or the name of an entry, and the provider that has it; a file may hold anything in its place."""
+    if not isinstance(entry, dict):
+        return "", ""
+    name, provider = entry.get("id", entry.get("name")), entry.get("provider")
+    return name if isinstance(name, str) else "", provider if isinstance(provider, str) else ""
 
 
 def _toml(name: str, text: str, lines: str) -> str | Refusal:

@@ -12,9 +12,10 @@ from typing import Any
 from sightline.look import ask, offered, peers, text, views
 from sightline.look.analyze_result import Analysis, Failed
 from sightline.look.ask_envelope import Envelope, Unanswered
-from sightline.look.both import Both
+from sightline.look.both import both
 from sightline.look.crops import CropLike
 from sightline.look.doors import Door, door
+from sightline.look.listing import Listed
 from sightline.look.peers import Sending
 from sightline.look.results import FAULT, Edited, Refused, Result, Text, View, promised
 from sightline.model.scene import Json
@@ -25,6 +26,7 @@ __all__ = [
     "Edited",
     "Envelope",
     "Failed",
+    "Listed",
     "Refused",
     "Result",
     "Sending",
@@ -47,7 +49,7 @@ __all__ = [
 ]
 
 
-@Both
+@both
 @promised(Refused.of(FAULT))
 def view(
     path: str | PurePath,
@@ -57,18 +59,30 @@ def view(
     at: float | None = None,
     through: Door | None = None,
 ) -> View | Refused:
-    """See the image at a path, or one of the record by its `sha256:…`."""
+    """See the image at a path, or one of the record by its `sha256:…`: a View, or a Refused that says why not.
+
+    path: a file that may be read, or `sha256:` and at least 12 digits, perhaps with `#crop:X,Y,WIDTH,HEIGHT`.
+    crop: a part of it: {"region": NAME}, {"normalized": SIDES} or {"pixels": SIDES}, where SIDES are x, y, width and
+        height; or the short text of the command line, such as "r=top-left".
+    page: of a document, from 1; an image has one.
+    at: the moment of a video, in seconds; an image has none.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return views.view(through or door(), _text(path), crop=crop, page=page, at=at)
 
 
-@Both
+@both
 @promised(Refused.of(FAULT))
 def recall(result: dict[str, Json], *, through: Door | None = None) -> View | Refused:
-    """A view that was given before, by its result alone."""
+    """A view that was given before, by its result alone: the same pixels, however its source has changed.
+
+    result: what `as_dict()` of the view gave, or the JSON that a model read.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return views.recall(through or door(), result)
 
 
-@Both
+@both
 @promised(Refused.of(FAULT))
 def read_file(
     path: str | PurePath,
@@ -78,18 +92,32 @@ def read_file(
     character: int = 1,
     through: Door | None = None,
 ) -> Text | Refused:
-    """Read a text file, and get the token that an edit of it needs."""
+    """Read a text file, and get the token that an edit of it needs: a Text, or a Refused.
+
+    path: a file that may be read.
+    first: the line to begin with, from 1.
+    lines: how many at most.
+    character: of the first line to begin with, from 1; for lines that are longer than a result.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return text.read_file(through or door(), _text(path), first=first, lines=lines, character=character)
 
 
-@Both
+@both
 @promised(Refused.of(FAULT))
 def edit_file(path: str | PurePath, old: str, new: str, token: str, *, through: Door | None = None) -> Edited | Refused:
-    """Replace a text that stands once in a file that was read as it is now."""
+    """Replace a text that stands once in a file that was read as it is now: an Edited, or a Refused.
+
+    path: the file that was read.
+    old: what stands in it, exactly once.
+    new: what shall stand there.
+    token: of the `read_file` that has seen the file as it is now.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return text.edit_file(through or door(), _text(path), old, new, token)
 
 
-@Both
+@both
 @promised(Failed.of(FAULT))
 def analyze(
     images: str | PurePath | Sequence[str | PurePath],
@@ -100,13 +128,21 @@ def analyze(
     reason: str | None = None,
     through: Door | None = None,
 ) -> Analysis | Failed:
-    """Ask somebody who sees about images: paths, or `sha256:…` of the record, each perhaps cropped."""
+    """Ask a vision model about images, side by side where there are several: an Analysis, or a Failed.
+
+    images: one or a list, each a path or `sha256:…` of the record.
+    question: what you want to know of them.
+    crop: parts of them, each an object with `image_index` (from 0) and one of `region`, `normalized` and `pixels`.
+    model: who is asked, as PROVIDER/MODEL; else as the settings say.
+    reason: why you ask; it is noted, and goes to nobody.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     from sightline.look import analyze_image as analyses
 
     return analyses.analyze(through or door(), _list(images), question, crop=crop, model=model, reason=reason)
 
 
-@Both
+@both
 @promised(Failed.of(FAULT))
 def describe(
     images: str | PurePath | Sequence[str | PurePath],
@@ -117,14 +153,22 @@ def describe(
     save: bool = False,
     through: Door | None = None,
 ) -> Analysis | Failed:
-    """What is to be seen; with `save`, from now on the image's description."""
+    """Ask a vision model for all that is to be seen: an Analysis, or a Failed.
+
+    images: one or a list, each a path or `sha256:…` of the record.
+    question: what you want to know instead.
+    crops: parts of them, by the number of the image from 0, each as `view` takes a crop.
+    model: who is asked, as PROVIDER/MODEL; else as the settings say.
+    save: make the answer the description of the image from now on; for one whole image without a question.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     from sightline.look import analyze_image as analyses
 
     asked = _list(images)
     return analyses.describe(through or door(), asked, question=question, crops=crops, model=model, save=save)
 
 
-@Both
+@both
 @promised(Unanswered("LLM_ERROR", str(FAULT)))
 def vision_analyze(
     *,
@@ -137,7 +181,17 @@ def vision_analyze(
     fit: str | None = None,
     through: Door | None = None,
 ) -> Envelope | Unanswered:
-    """Ask one question about one image or PDF; with `format`, for an answer in JSON."""
+    """Ask one question about one image or PDF: an Envelope, or an Unanswered. Exactly one file is given.
+
+    prompt: what you want to know.
+    file_path: the absolute path of the file.
+    file_url: its public https address.
+    file_base64: its bytes, perhaps as a data URL.
+    model: who is asked, as PROVIDER/MODEL; else as the settings say.
+    format: {"type": "json_schema", "schema": SCHEMA} for an answer in JSON, which then stands in `parsed`.
+    fit: "auto" makes what is too large smaller, "never" refuses it; else as the setting `visionFit` says.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return ask.vision_analyze(
         through or door(),
         prompt=prompt,
@@ -150,7 +204,7 @@ def vision_analyze(
     )
 
 
-@Both
+@both
 @promised(Unanswered("LLM_ERROR", str(FAULT)))
 def video_analyze(
     *,
@@ -161,20 +215,36 @@ def video_analyze(
     method: str | None = None,
     through: Door | None = None,
 ) -> Envelope | Unanswered:
-    """Ask one question about one video; without a prompt, for a description in detail."""
+    """Ask one question about one video: an Envelope, or an Unanswered. Exactly one file is given.
+
+    file_url: the public https address of the video.
+    file_path: its absolute path.
+    prompt: what you want to know; without one, the video is described in detail.
+    model: who is asked, as PROVIDER/MODEL; else as the settings say.
+    method: "native" sends the video itself, "frames" stills of it, "auto" what the model takes.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     place, given = through or door(), _text(file_path)
     return ask.video_analyze(place, file_url=file_url, file_path=given, prompt=prompt, model=model, method=method)
 
 
-@Both
+@both
 @promised(Refused.of(FAULT))
 def call(name: str, arguments: Mapping[str, Any], *, through: Door | None = None) -> offered.Outcome:
-    """Call a tool by its name, as a model does."""
+    """Call a tool by its name, as a model does: the result of its function.
+
+    name: one of those that `tools` lists.
+    arguments: as its JSON schema says.
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return offered.call(through or door(), name, arguments)
 
 
 def tools(*, through: Door | None = None) -> list[dict[str, Json]]:
-    """The tools that are offered, with their JSON schemas."""
+    """The tools that are offered, with their JSON schemas, for function calling.
+
+    through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
+    """
     return offered.tools(through or door())
 
 
@@ -189,5 +259,5 @@ def _text(path: object) -> object:
     return str(path) if isinstance(path, PurePath) else path
 
 
-fit_for = Both(promised(FAULT)(peers.fit_for))
+fit_for = both(promised(Refused.of(FAULT))(peers.fit_for))
 may_send = promised(Sending(ok=False, warning=str(FAULT)))(peers.may_send)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, final
 
 from sightline.grounding.place import Placed
 from sightline.model.asking import Usage
@@ -12,6 +13,7 @@ from sightline.model.refusal import Code, Refusal
 from sightline.model.scene import Json
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Analysis:
     images: tuple[Member, ...]
@@ -28,6 +30,7 @@ class Analysis:
         lost = sum(each.at is None for each in self.boxes)
         usage: dict[str, Json] = {each: getattr(self.usage, each) for each in ("input", "output", "cached")}
         return {
+            "ok": True,
             "images": [each.id for each in self.images],
             "question": self.question,
             "seer": self.seer,
@@ -44,12 +47,19 @@ class Analysis:
         return [{"type": "text", "text": self.fence}]
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A tool error: which no it is, and what can be done about it."""
+    """A tool error: which no it is, and what can be done about it. It is false, as every no is."""
 
     reason: Code
     message: str
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __str__(self) -> str:
+        return self.message
 
     def as_dict(self) -> dict[str, Json]:
         return {"ok": False, "reason": self.reason, "message": self.message}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, cast, final
 
 from sightline.model.asking import Usage, is_cut
 from sightline.model.fence import one_line
@@ -54,13 +54,22 @@ _MOST_ERRORS = 10
 _MARK = "[truncated — {} chars total]"
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Unanswered:
+    """A no about one file. It is false, as every no is."""
+
     prefix: Prefix
     message: str
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", one_line(self.message))
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __str__(self) -> str:
+        return self.error
 
     @property
     def code(self) -> FailureCode:
@@ -86,6 +95,7 @@ class Unanswered:
         return Unanswered("FILE_TOO_LARGE" if refusal.code == "too_large" else "URL_BLOCKED", str(refusal))
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """One answer. The object holds all of it; as JSON it is clipped to `most` characters."""

@@ -61,7 +61,8 @@ def answered(call: Call, subject: Subject) -> Envelope | Unanswered:
     who = wait(chosen(call.settings, call.door.record, call.model))
     if isinstance(who, Unanswered):
         return who
-    seer = subject.beyond(who) or who.seer()
+    no = subject.beyond(who)
+    seer = who.seer() if no is None else no
     sent = seer if isinstance(seer, Unanswered) else subject.sent(seer)
     if isinstance(seer, Unanswered) or isinstance(sent, Unanswered):
         return cast("Unanswered", sent)

@@ -93,7 +93,7 @@ def judged(door: Door, file: Taken, fit: Fit) -> Image | Taken | Unanswered:
     picture = within_bounds(file.data)
     if isinstance(picture, Refusal):
         return Unanswered.of_file(picture)
-    if fit == "never" and (no := _untaken(file)):
+    if fit == "never" and (no := _untaken(file)) is not None:
         return no
     checked = door.workers.ask("check", file.data)
     if isinstance(checked, Refusal):

@@ -6,13 +6,13 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, cast, final
 
 from sightline.dial import Dialler
 from sightline.engine import Engine, Reading, SeersOf
 from sightline.engine import Prepared as Done
 from sightline.engine.local import local_seer
-from sightline.look.both import Both
+from sightline.look.both import both
 from sightline.look.doors import opened, reading, workers
 from sightline.look.loop import at_end, wait
 from sightline.look.results import Refused
@@ -37,6 +37,7 @@ _BROKEN = "something went wrong inside Sightline; the body was left as it is"
 _NO_MODEL = "no model is named, so images of tools stand beside their results, where every Gemini model takes them"
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A body as it is to be sent: the same object where nothing was to be changed."""
@@ -109,7 +110,7 @@ def _trusted(asked: Seers) -> SeersOf:
     return of
 
 
-@Both
+@both
 def prepare(
     body: Any,
     *,
@@ -120,10 +121,16 @@ def prepare(
     references: bool = False,
     through: Desk | None = None,
 ) -> Prepared | Refused:
-    """A request body, objects or bytes, through all that the proxy does to one; nothing is added to it.
+    """A request body through all that the proxy does to one, without tools of ours: a Prepared, or a Refused.
 
-    `wire` names its shape, which is else recognised; `model` and `upstream` where it goes, as far as it does not
-    say so itself. With `references`, a pasted image gets its sha256 beside it, as it does on the proxy.
+    body: an object, a list, or the bytes of one. What cannot be read comes back as it is, with a note.
+    wire: its shape, "anthropic", "openai_chat", "openai_responses", "gemini", "model_message", "mcp" or "acp"; the
+        shape of objects is else recognised.
+    model: to which it goes, where it does not say so itself.
+    upstream: the provider that it goes to; else the owner of the wire.
+    retention: "auto", "turns:N" or "off" instead of the setting of this name.
+    references: a pasted image gets its `[image sha256:…]` beside it, as it does on the proxy.
+    through: where bodies are prepared; else by the user's settings.
     """
     at = through or desk(retention=retention)
     shape = at if isinstance(at, Refusal) else codec(wire, body)
@@ -151,6 +158,8 @@ def prepare(
 
 def _read(engine: Engine, body: object, shape: Codec) -> tuple[Reading | None, bytes | None]:
     """What stands in a body, and what was put before a bare list so that it is a body."""
+    if not isinstance(body, bytes | bytearray | dict | list):
+        return None, None
     if not isinstance(body, bytes | bytearray):
         tree = cast("Json", {shape.items: body} if isinstance(body, list) else body)
         return engine.read_objects(tree, shape), None

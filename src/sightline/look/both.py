@@ -8,25 +8,33 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from sightline.look.loop import WAITS, Waits
 
 P = ParamSpec("P")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 _AT_ONCE = 64  # callers that wait aside; what the loop's own threads do for others does not wait for them
 
 
-class Both(Generic[P, T]):
-    def __init__(self, core: Callable[P, T]) -> None:
-        self._core = core
-        functools.update_wrapper(self, core)
+class Both(Protocol[P, T_co]):
+    """A plain function, so that `help` and editors show it as one, with its second way beside it."""
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._core(*args, **kwargs)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
 
-    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await aside(self._core, *args, **kwargs)
+    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+
+def both(core: Callable[P, T]) -> Both[P, T]:
+    @functools.wraps(core)
+    async def aio(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await aside(core, *args, **kwargs)
+
+    aio.__name__, aio.__qualname__ = "aio", f"{core.__name__}.aio"
+    found: Any = core
+    found.aio = aio
+    return cast("Both[P, T]", found)
 
 
 async def aside(core: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

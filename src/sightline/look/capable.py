@@ -18,7 +18,12 @@ _FILE = "profiles/capabilities.json"
 
 
 def supports_vision(model: str, provider: str = "", settings: Settings | None = None) -> bool:
-    """`model` may carry its provider, as PROVIDER/MODEL. One that nothing is known about does not see."""
+    """Whether a model is known to see images. A tool sends it one only then, so one that nobody knows does not see.
+
+    model: its id, perhaps with its provider, as PROVIDER/MODEL; an alias or another spelling is another id.
+    provider: where the model is asked, when its id does not say so.
+    settings: whose `models` counts first; else the user's.
+    """
     return _takes("vision", model, provider, settings)
 
 
@@ -28,10 +33,22 @@ def provider_of(upstream: Upstream, settings: Settings) -> str:
 
 
 def supports_pdf(model: str, provider: str = "", settings: Settings | None = None) -> bool:
+    """Whether a model is known to take PDFs; one that nobody knows does not.
+
+    model: its id, perhaps with its provider, as PROVIDER/MODEL; an alias or another spelling is another id.
+    provider: where the model is asked, when its id does not say so.
+    settings: whose `models` counts first; else the user's.
+    """
     return _takes("pdf", model, provider, settings)
 
 
 def supports_video(model: str, provider: str = "", settings: Settings | None = None) -> bool:
+    """Whether a model is known to take videos; one that nobody knows does not.
+
+    model: its id, perhaps with its provider, as PROVIDER/MODEL; an alias or another spelling is another id.
+    provider: where the model is asked, when its id does not say so.
+    settings: whose `models` counts first; else the user's.
+    """
     return _takes("video", model, provider, settings)
 
 

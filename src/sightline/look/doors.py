@@ -105,9 +105,10 @@ class Door:
 def door(settings: Settings | None = None, *, network: bool = False, turn: str | None = None) -> Door:
     """The user's own: settings, record, and the folder in which this process works now.
 
-    With `network` the host grants a view what is at a public https address. No setting and no caller of a tool can.
-    `turn` names the turn of the conversation that looks; without a name a model's calls here are of one turn, until
-    nobody was asked for a minute.
+    settings: else those of the user's file and environment.
+    network: the host grants a view what is at a public https address. No setting and no caller of a tool can.
+    turn: a name for the turn of the conversation that looks; without one a model's calls here are of one turn, until
+        nobody was asked for a minute.
     """
     known = settings or load()
     record = opened(known.folder, known.record)

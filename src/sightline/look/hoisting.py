@@ -26,9 +26,11 @@ _HOIST = Profile("", "openai_chat", "", tool_images="hoist")
 def hoist(messages: T, *, wire: str | None = None) -> T:
     """The messages with every image that stands in a tool's result shown in a user message after the run of results.
 
-    They are those of Chat Completions, Anthropic Messages, Responses, Gemini or the AI SDK, known by their shape or
-    named by `wire`. Nothing is read, asked or remembered; what is given stays as it is, and is itself the answer
-    where there is nothing to move.
+    Nothing is read, asked or remembered; what is given stays as it is, and is itself the answer where there is nothing
+    to move. Whoever calls this sends on what comes back: a `wire` that there is none of is a ValueError.
+
+    messages: those of Chat Completions, Anthropic Messages, Responses, Gemini or the AI SDK, or a body with them.
+    wire: their shape, "anthropic", "openai_chat", "openai_responses", "gemini" or "model_message"; else recognised.
     """
     found = codec(wire, messages)
     if isinstance(found, Refusal):

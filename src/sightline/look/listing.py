@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import final
 
 from sightline.look.doors import Door
 from sightline.model.fence import json_line
@@ -15,6 +16,7 @@ _MOST = 50
 _CHARACTERS = 7_800  # of all that is listed, which leaves room for the words around it
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Listed:
     """Images of the record, the newest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import cast
@@ -59,10 +60,18 @@ def view(door: Door, path: object, *, crop: object = None, page: object = None, 
 def recall(door: Door, result: dict[str, Json]) -> View | Refused:
     """A view that was given before, by its result alone: the same pixels, however the source has changed."""
     try:
-        kept = door.record.perception(door.scope, perception_id(written(result)))
-    except (TypeError, ValueError, RecursionError):
+        kept = door.record.perception(door.scope, perception_id(written(_as_read(result))))
+    except (AttributeError, TypeError, ValueError, RecursionError):
         return Refused("invalid_input", "that is no result of a view")
     return _again(kept) if kept else Refused("not_found", "the record holds no such view (call view_image again)")
+
+
+def _as_read(result: Mapping[str, Json]) -> dict[str, Json]:
+    """A result as a model read it, without what stands beside it there."""
+    found = {name: value for name, value in result.items() if name != "words"}
+    if isinstance(shown := found.get("shown"), dict):
+        found["shown"] = {name: value for name, value in shown.items() if name != "mime"}
+    return found
 
 
 def bitmap(door: Door, path: object, crop: object, page: object, at: object) -> Found | Refusal:
@@ -154,7 +163,7 @@ def _seen(door: Door, found: Found) -> View | Refusal:
     pixels = shown.image or Image(sha256, picture.mime, shown.whole, found.data)
     seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
     source = Image(sha256, picture.mime, shown.whole, found.data, picture.turned)
-    view = Perception(written(seen.as_dict()), sha256, pixels, seen.words)
+    view = Perception(written(seen.result()), sha256, pixels, seen.words)
     kept = keep(door, source, found.path) and door.record.keep_perception(door.scope, view)
     return seen if kept else replace(seen, words=_together(seen.words, _NOT_KEPT))
 

@@ -60,6 +60,7 @@ FIELDS: Mapping[str, str] = {
     "autoHandlesOversized": "auto_handles_oversized",
     "autoHandlesWrongModel": "auto_handles_wrong_model",
 }
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 PROMISES: tuple[Promise, ...] = get_args(Promise)
 AUDIO_FIELDS: Mapping[str, str] = {
     "maxBytes": "max_bytes",
@@ -80,12 +81,19 @@ _PLACES = (
 
 
 def read_image_capability(answer: object) -> ImageCapability | None:
-    """What an answer to `initialize`, or its result alone, says about images; None where it says nothing."""
+    """What an answer to `initialize` says about images; None where it says nothing.
+
+    answer: the message or its result, as an object; anything else says nothing.
+    """
     said = _said(answer, "image")
     return None if said is None else image_capability(said)
 
 
 def read_audio_capability(answer: object) -> AudioCapability | None:
+    """What an answer to `initialize` says about sound; None where it says nothing.
+
+    answer: the message or its result, as an object; anything else says nothing.
+    """
     said = _said(answer, "audio")
     return None if said is None else AudioCapability(**_read(AUDIO_FIELDS, said))
 

@@ -70,7 +70,9 @@ class Receipt:
 
     def __str__(self) -> str:
         shown = [f"{self.kept} shown as sent"] if self.kept else []
-        return f"{self.model} at {self.upstream}: " + "; ".join([*shown, *self.lines, *self.notes])
+        said = "; ".join([*shown, *self.lines, *self.notes]) or "no images"
+        where = " at ".join(filter(None, (self.model, self.upstream)))
+        return f"{where}: {said}" if where else said
 
     def as_json(self) -> dict[str, Json]:
         sights: list[Json] = [line.as_json() for line in self.sights]

@@ -20,6 +20,7 @@ Elements = tuple[int | dict[str, Json], ...]
 _PASSED_OVER = ("system", "developer")  # what a client adds behind the person's words
 _MODELS = ("assistant", "model")
 _opened = re.compile(r"</?[A-Za-z]|\[Image\b").match
+_prefaced = re.compile(r"\s*<([A-Za-z][\w-]*)>[^<]*</\1>").match  # the hour, say, before the words in one text
 
 _DATA: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (  # where a request demands data, and the words for it there
     (("response_format", "type"), ("json_object", "json_schema")),
@@ -106,7 +107,8 @@ def _command(item: Mapping[str, Json], command_in: CommandIn) -> tuple[int, str 
     """The number of the part that is a command, and its text."""
     said = (each for each in _texts(item) if not _added(each[1]))
     number, text = next(said, (0, "")) if _role(item) == "user" else (0, "")
-    return number, command_in(text)
+    preface = _prefaced(text)
+    return number, command_in(text[preface.end() :] if preface else text)
 
 
 def _rest(item: dict[str, Json], command_in: CommandIn) -> dict[str, Json] | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from sightline.cli.address import DEFAULT_PORT
-from sightline.cli.launch import claude, codex, opencode, others, pi, qwen
+from sightline.cli.launch import claude, codex, copilot, opencode, others, pi, qwen
 from sightline.cli.launch.started import FILES, Launch, Place, is_ours
 from sightline.model.refusal import Refusal
 
@@ -24,7 +24,7 @@ _STARTS: Mapping[str, Callable[[Sequence[str], Place], Launch | Refusal]] = {
     "pi": pi.start,
     "opencode": opencode.start,
     "gemini": others.gemini,
-    "copilot": others.copilot,
+    "copilot": copilot.start,
     "cline": others.cline,
 }
 

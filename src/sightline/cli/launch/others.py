@@ -76,23 +76,6 @@ def _gemini_dotenv(
     return place.dotenv(nearest), "" if nearest in own else str(nearest)
 
 
-def copilot(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    variable = "COPILOT_PROVIDER_BASE_URL"
-    formerly = address_of(place.env.get(variable))
-    if not formerly and not place.flagged:
-        return Refusal(
-            "unsupported_type",
-            "Copilot CLI asks GitHub itself, which nothing can point elsewhere",
-            f"set {variable}, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL to a provider of your own",
-        )
-    messages = place.env.get("COPILOT_PROVIDER_TYPE") == "anthropic"
-    apis: tuple[WireName, ...] = ("anthropic",) if messages else ("openai_chat", "openai_responses")
-    version = "" if messages else "/v1"
-    env = {**place.env, variable: place.address + (version if place.flagged else version_for(formerly, version))}
-    note = "pictures that Copilot's own view tool opens never leave it; attached ones do"
-    return Launch(tuple(argv), env, dict.fromkeys(apis, formerly) if formerly else {}, note=note)
-
-
 def cline(argv: Sequence[str], place: Place) -> Launch | Refusal:
     """It reads its provider from its data folder alone: it gets a copy of its settings, pointed here."""
     given = next(options(argv, "--data-dir"), "")

@@ -62,18 +62,19 @@ def test_json_is_exactly_the_agreed_object(folder: Path) -> None:
     assert set(found["usage"]) == {"input", "output", "cached"}
 
 
-@requirement("cli.overlay", "cli.overlay.format")
+@requirement("cli.overlay", "cli.overlay.format", "boxes.one_way")
 def test_the_overlay_is_the_image_with_what_was_pointed_at(folder: Path) -> None:
     with eyes('[{"bbox_2d": [250, 250, 750, 750], "label": "middle"}]') as provider:
         env = named(provider, "qwen3-vl-8b")
         words = ("describe", "shot.png", "--question", "Where?", "--overlay", "where.png")
         ended = sightline(*words, env=env, folder=folder)
         assert (ended.code, ended.err) == (0, "")
-        assert "[Vision Proxy] middle at [160, 120, 480, 360]\n" in ended.out
+        legend = "[Vision Proxy] boxes are [x1, y1, x2, y2], in pixels of the image:\n"
+        assert f"{legend}[Vision Proxy] middle at [160, 120, 480, 360]\n" in ended.out
         assert ended.out.endswith("\n[Vision Proxy] drawn to where.png\n")
         with Image.open(folder / "where.png") as made:
             assert made.size == (640, 480)
-            assert made.convert("RGB").getpixel((160, 120)) == (214, 24, 31)
+            assert made.convert("RGB").getpixel((157, 117)) == (214, 24, 31)
         assert_refused(sightline(*words, env=env, folder=folder), "where.png is there already", "--force")
         unnamed = sightline(*words[:-1], "where.xyz", env=env, folder=folder)
         assert_refused(unnamed, "where.xyz", "give --overlay a name that ends in .png, .jpg or .webp")
@@ -157,6 +158,20 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
     code, heard = typed(["describe", "shot.png"], b"y\n", env, folder)
     assert (code, "could not be reached" in heard) == (1, True)
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"eyes.invalid:9": True}
+
+
+@requirement("cli.overlay")
+def test_the_overlay_of_what_was_read_frames_the_lines_and_writes_nothing_over_them(folder: Path) -> None:
+    shot = Image.open(SAMPLES / "form.png").convert("RGB")
+    shot.save(folder / "form.png")
+    ended = sightline("describe", "form.png", "--json", "--overlay", "o.png", env=ALONE, folder=folder)
+    assert (ended.code, ended.err) == (0, "")
+    made = Image.open(folder / "o.png").convert("RGB")
+    boxes = [tuple(each["box"]) for each in ended.json["boxes"]]
+    assert len(boxes) > 10
+    frames = {(x - 3, y - 3) for x, y, _, _ in boxes}
+    assert all(made.getpixel(corner) != shot.getpixel(corner) for corner in frames)
+    assert all(made.crop(box).tobytes() == shot.crop(box).tobytes() for box in boxes)
 
 
 @requirement("seer.local")

@@ -294,6 +294,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
 
 @requirement("FR-1.5", "FR-1.6.consent", "law.8")
 def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    beyond = "Is the cat sad?"  # which reading does not answer
     with eyes("words") as provider, _guard() as dialled:
         port = provider.url.rpartition(":")[2]
         elsewhere = f"http://eyes.example:{port}"
@@ -305,19 +306,19 @@ def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch
 
         monkeypatch.setattr(socket, "getaddrinfo", resolved)
         for _ in range(2):
-            no = failed("shot.png")
+            no = failed("shot.png", beyond)
             assert no.reason == "no_consent"
             assert no.message.endswith(f"(the user runs: sightline consent yes eyes.example:{port})")
         assert dialled == []
         record = door().record
         record.consent("openai", given=True)
-        assert failed("shot.png").reason == "no_consent", "consent never carries to another provider"
+        assert failed("shot.png", beyond).reason == "no_consent", "consent never carries to another provider"
         assert dialled == []
         record.consent(f"eyes.example:{port}", given=True)
-        assert done("shot.png").text == "words"
+        assert done("shot.png", beyond).text == "words"
         assert dialled
         record.consent(f"eyes.example:{port}", given=False)
-        assert failed("shot.png").reason == "no_consent", "what is remembered is no way around it"
+        assert failed("shot.png", beyond).reason == "no_consent", "what is remembered is no way around it"
 
 
 _heard: list[list[str]] = []

@@ -63,6 +63,40 @@ def test_every_line_is_told_in_reading_order_with_its_box_and_the_seer_is_named(
 
 
 @requirement("seer.local")
+def test_the_picture_of_the_demo_is_read_and_its_question_answered() -> None:
+    Path("shot.png").write_bytes((SAMPLES.parents[1] / "demo" / "screenshot.png").read_bytes())
+    said = told("shot.png", "The deploy stopped. Which migration failed, and what is the trace?").text.splitlines()
+    assert said[:2] == [
+        '"Migration orders.0042_add_refund failed:"',
+        '"7f3a-c41e" (in "exit code 3, trace 7f3a-c41e")',
+    ]
+    assert told("shot.png", "How many buttons are there?").text.startswith("2")
+    assert told("shot.png", "What is this?").text == told("shot.png").text
+    kinds = {"exit_code": {"type": "integer"}, "trace": {"type": "string"}}
+    schema = {"type": "object", "properties": kinds, "required": [*kinds]}
+    found = sightline.vision_analyze(
+        prompt="The exit code and the trace?",
+        file_path=str(Path("shot.png").resolve()),
+        format={"type": "json_schema", "schema": schema},
+    )
+    assert isinstance(found, sightline.look.Envelope), found
+    assert found.parsed == {"exit_code": 3, "trace": "7f3a-c41e"}
+
+
+@requirement("boxes.one_way")
+def test_four_numbers_mean_the_same_in_the_words_in_the_boxes_and_in_the_block() -> None:
+    found = told("dialog.png", "Where is the Cancel button?")
+    (box,) = found.boxes
+    written = str([*(box.at or ())])
+    assert found.text.startswith(f'button "Cancel" at {written}, ')
+    assert f'"box": {written}' in found.fence
+    assert [list(each["box"]) for each in found.as_dict()["boxes"]] == [json.loads(written)]  # type: ignore[index,union-attr,call-overload,arg-type]
+    whole = told("dialog.png").text
+    assert "Boxes are [x1, y1, x2, y2]." in whole
+    assert f'button "Cancel" at {written}' in whole
+
+
+@requirement("seer.local")
 def test_a_question_is_answered_with_its_box_and_what_cannot_be_is_a_no() -> None:
     assert told("dialog.png", "What is the title of the dialog?").text.startswith('"Backup Manager"')
     value = told("form.png", "What is the value of the VAT number field?")
@@ -72,6 +106,15 @@ def test_a_question_is_answered_with_its_box_and_what_cannot_be_is_a_no() -> Non
     no = sightline.describe(["form.png"], question="What breed is the dog?")
     assert isinstance(no, Failed)
     assert "vision-proxy model PROVIDER/MODEL" in no.message
+
+
+@requirement("ask.VISION_NOT_SUPPORTED", "seer.local.no")
+def test_that_reading_does_not_answer_is_no_failure_of_a_provider() -> None:
+    file = str(Path("form.png").resolve())
+    no = sightline.vision_analyze(prompt="What breed is the dog?", file_path=file, model="local/local")
+    assert isinstance(no, sightline.look.Unanswered), no
+    assert (no.prefix, no.code) == ("VISION_NOT_SUPPORTED", "not_available")
+    assert no.message.startswith("only text and shapes were read here")
 
 
 @requirement("seer.local")

@@ -32,20 +32,32 @@ def pixel(picture: Image.Image, x: int, y: int) -> object:
 @requirement("cli.overlay")
 def test_a_box_is_a_frame_of_its_own_colour_and_nothing_inside_is_touched() -> None:
     picture = drawn([[100, 80, 200, 160, ""], [220, 80, 320, 160, ""]])
-    for corner in ((100, 80), (199, 159), (150, 81), (101, 120)):
+    for corner in ((97, 77), (202, 162), (150, 78), (98, 120)):
         assert pixel(picture, *corner) == COLOURS[0]
-    assert pixel(picture, 220, 80) == COLOURS[1]
-    for clear in ((150, 120), (99, 79), (200, 160), (210, 100)):
+    assert pixel(picture, 217, 77) == COLOURS[1]
+    for clear in ((150, 120), (96, 76), (203, 163), (210, 100)):
         assert pixel(picture, *clear) == PAPER
+    assert {pixel(picture, x, y) for x in range(99, 201) for y in range(79, 161)} == {PAPER}
 
 
 @requirement("cli.overlay")
 def test_a_label_stands_above_its_box_or_below_where_there_is_no_room() -> None:
     above = drawn([[100, 80, 200, 160, "dialog"]])
-    assert pixel(above, 101, 78) == COLOURS[0]
-    assert any(pixel(above, x, y) == (255, 255, 255) for x in range(100, 200) for y in range(50, 80))
+    assert pixel(above, 101, 75) == COLOURS[0]
+    assert any(pixel(above, x, y) == (255, 255, 255) for x in range(100, 200) for y in range(50, 77))
     below = drawn([[100, 0, 200, 60, "dialog"]])
-    assert pixel(below, 101, 61) == COLOURS[0]
+    assert pixel(below, 101, 64) == COLOURS[0]
+
+
+@requirement("cli.overlay")
+def test_a_label_hides_nothing_that_is_pointed_at_while_there_is_room_beside() -> None:
+    boxes: list[list[object]] = [[100, y, 200, y + 14, "a label"] for y in range(60, 200, 20)]
+    picture = drawn(boxes)
+    for _, top, *_ in boxes:
+        assert {pixel(picture, x, y) for x in range(99, 201) for y in range(int(str(top)), int(str(top)) + 14)} == {
+            PAPER
+        }
+    assert any(pixel(picture, x, 110) == (255, 255, 255) for x in range(204, 300)), "it stands behind its box"
 
 
 @requirement("cli.overlay")
@@ -57,7 +69,7 @@ def test_no_label_and_no_box_makes_it_fail(label: str, box: list[object]) -> Non
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA"])
 def test_every_kind_of_bitmap_is_drawn_on_in_colour(mode: str) -> None:
-    assert pixel(drawn([[10, 10, 60, 60, "x"]], mode=mode), 10, 10) == COLOURS[0]
+    assert pixel(drawn([[10, 10, 60, 60, "x"]], mode=mode), 7, 7) == COLOURS[0]
     drawn([[0, 0, 1, 1, "wide"]], (5, 5))
 
 

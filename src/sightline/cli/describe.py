@@ -119,6 +119,8 @@ def _printed(found: Analysis, *, as_json: bool) -> None:
     for line in found.text.splitlines():
         print(plain(line))
     boxes = [each for each in found.boxes if each.at]
+    if boxes:
+        tell("boxes are [x1, y1, x2, y2], in pixels of the image:")
     for box in boxes[:_BOXES]:
         doubt = " (doubtful)" if _doubtful(box) else ""
         tell(f"{box.label or 'something'} at {[*_corners(box.at or ())]}{doubt}")
@@ -156,13 +158,18 @@ def _drawn(at: Door, found: Analysis, reference: str, file: Path, *, force: bool
             f"{reference} could not be kept, and is not there to be drawn on",
             "see to the disk and repeat",
         )
-    boxes = [
-        [*_corners(each.at), f"{each.label} ?".lstrip() if _doubtful(each) else each.label]
-        for each in found.boxes
-        if each.at
-    ]
+    boxes = [[*_corners(each.at), _written(each, found)] for each in found.boxes if each.at]
     made = at.workers.ask("overlay", image.data, {"boxes": boxes, "mime": format_of(file, "--overlay")})
     return made if isinstance(made, Refusal) else write(file, made.data, "--overlay", force=force)
+
+
+def _written(box: Placed, found: Analysis) -> str:
+    """What is written beside a box; nothing where it would only repeat the line that it is around."""
+    from sightline.model.asking import LOCAL
+
+    if found.seer == LOCAL and not found.question and box.label in found.text:
+        return ""
+    return f"{box.label} ?".lstrip() if _doubtful(box) else box.label
 
 
 def _corners(at: tuple[int, ...]) -> tuple[int, ...]:

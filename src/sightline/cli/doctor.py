@@ -131,7 +131,7 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
 
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.seers.local.seer import LOCAL
+    from sightline.model.asking import LOCAL
     from sightline.seers.local.weights import installed
     from sightline.seers.loopback import SERVERS
 

@@ -23,9 +23,9 @@ from sightline.commands.values import (
 from sightline.commands.words import quoted
 from sightline.grounding.formats import FORMATS
 from sightline.model import crop
+from sightline.model.asking import LOCAL
 from sightline.model.crop import Crop, Region
 from sightline.model.refusal import Refusal
-from sightline.seers.local.seer import LOCAL
 
 
 def _describe(given: Given) -> Command | Refusal:

@@ -22,7 +22,7 @@ from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
 from sightline.engine.tellings import Tellings
-from sightline.model.asking import Answer, Question, bounded
+from sightline.model.asking import LOCAL, Answer, Question, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import NO_FORM, Description, Joint, Look, Member
 from sightline.model.geometry import Size
@@ -36,7 +36,6 @@ from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.words import fallen
 from sightline.seers.asking import AGAIN
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import version, with_context, with_form
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
 from sightline.look.views import keep
-from sightline.model.asking import Answer, Question, Usage, bounded
+from sightline.model.asking import LOCAL, Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
 from sightline.model.facts import Description, Member
 from sightline.model.geometry import Size
@@ -35,7 +35,6 @@ from sightline.model.scene import Json
 from sightline.passes import joint
 from sightline.passes.words import fallen, fence
 from sightline.pixels.similar import likeness
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.prompt import INSTRUCTIONS, version, with_form
 from sightline.seers.registry import Named
 from sightline.settings import Settings

@@ -30,8 +30,8 @@ The tool result is authoritative for the specific question asked; the cached gen
 for everything else.
 
 When a fence ends with `sent` (e.g. `sent="1316x728"`), pixel coordinates in its body are in an image of that size: \
-scale them to `width` and `height` first, or take those of the `<vision_proxy_boxes>` block behind it, which are in \
-pixels of the original image already."""
+scale them to `width` and `height` first, or take those of the `<vision_proxy_boxes>` block behind it, which are x1, \
+y1, x2, y2 in pixels of the original image already."""
 
 
 def properties(rectangle: Json, fractions: Json) -> dict[str, Json]:

@@ -15,10 +15,10 @@ from sightline.look.loop import at_end
 from sightline.look.once import once
 from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry, unagreed
+from sightline.model.asking import LOCAL
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import found
 from sightline.seers.registry import OURS, Named, Registry, meant
 from sightline.settings import Settings

@@ -28,6 +28,7 @@ from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import fallen
+from sightline.seers.local.noes import NO, UNLOOKED
 from sightline.settings import Settings
 
 _OTHER = "ask another model, or for less"
@@ -127,7 +128,7 @@ class _Asking:
 
     def _why(self, refusal: Refusal) -> Prefix:
         mime = self.sent.documents[0].mime if self.sent.documents else ""
-        if refusal.code == "no_consent":
+        if refusal.code == "no_consent" or refusal in (NO, UNLOOKED):  # who only reads is no model that sees
             return "VISION_NOT_SUPPORTED"
         if refusal.code == "unsupported_type":  # the wire has no place for such a file
             return "PDF_NOT_SUPPORTED" if mime == "application/pdf" else "VIDEO_NOT_SUPPORTED"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from sightline.grounding.families import FALLBACK, format_of
+from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
 from sightline.profiles.names import matches
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.registry import Named
 from sightline.settings import Settings
 

@@ -16,7 +16,7 @@ from sightline.look.doors import folders
 from sightline.look.grounds import coordinates_of
 from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
 from sightline.look.usage import cost
-from sightline.model.asking import Usage
+from sightline.model.asking import LOCAL, Usage
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
@@ -26,7 +26,6 @@ from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override, by_address
 from sightline.seers.choice import Named, Seers
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import SERVERS
 from sightline.seers.prompt import INSTRUCTIONS, QUESTION
 from sightline.seers.registry import NO_LOCAL, OURS, Consented, Registry, api_of, elsewhere, wire_of

@@ -10,6 +10,8 @@ from sightline.model.geometry import Box
 from sightline.model.image import Image
 from sightline.model.scene import Json
 
+LOCAL = "local"
+"""The provider whose model is Sightline's own; and the name of that model."""
 LONGEST = 30_000  # characters of an answer: nobody reads more, and everybody pays for it
 CUT = "[truncated — the model stopped at its longest answer]"
 """Stands at the end of an answer that the model could not bring to its own."""

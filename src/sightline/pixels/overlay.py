@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyvips import Image as Bitmap
 
 RGB = tuple[int, int, int]
+Corners = tuple[int, int, int, int]
 COLOURS: tuple[RGB, ...] = (
     (214, 24, 31), (24, 61, 212), (0, 140, 58), (214, 110, 0), (118, 32, 150), (0, 128, 140), (190, 20, 120),
 )  # fmt: skip
@@ -70,27 +71,30 @@ def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any]
         return image
     paper = Paper(image)
     thick = max(2, round(max(paper.width, paper.height) / 500))
-    for number, (*box, label) in enumerate(arguments["boxes"]):
-        colour = COLOURS[number % len(COLOURS)]
-        left, top, right, bottom = _within(box, paper, thick)
-        _frame(paper, (left, top, right, bottom), thick, colour)
-        _name(paper, label, (left, top, bottom), thick, colour)
+    boxes = arguments["boxes"]
+    frames = [_around(box, paper, thick) for *box, _ in boxes]
+    taken = list(frames)
+    for number, frame in enumerate(frames):
+        _frame(paper, frame, thick, COLOURS[number % len(COLOURS)])
+    for number, (frame, (*_, label)) in enumerate(zip(frames, boxes, strict=True)):
+        if strip := _strip(label, thick, COLOURS[number % len(COLOURS)]):
+            taken.append(_room(strip, frame, taken, paper))
+            paper.paste(strip, *taken[-1][:2])
     return {"width": paper.width, "height": paper.height}, paper.file(arguments.get("mime", "image/png"))
 
 
-def _within(box: Sequence[int], paper: Paper, thick: int) -> tuple[int, int, int, int]:
-    """The box on the paper, large enough to be seen."""
+def _around(box: Sequence[int], paper: Paper, thick: int) -> Corners:
+    """The frame around a box, a pixel away: what it points at is not touched. A point has one large enough to see."""
     x1, y1, x2, y2 = box
-    if x2 - x1 < 4 * thick:
-        middle = (x1 + x2) // 2
-        x1, x2 = middle - 2 * thick, middle + 2 * thick
-    if y2 - y1 < 4 * thick:
-        middle = (y1 + y2) // 2
-        y1, y2 = middle - 2 * thick, middle + 2 * thick
-    return max(0, x1), max(0, y1), min(paper.width, x2), min(paper.height, y2)
+    (x1, x2), (y1, y2) = (
+        (low, high) if high - low >= 2 * thick else ((low + high) // 2 - thick, (low + high) // 2 + thick)
+        for low, high in ((x1, x2), (y1, y2))
+    )
+    away = thick + 1
+    return max(0, x1 - away), max(0, y1 - away), min(paper.width, x2 + away), min(paper.height, y2 + away)
 
 
-def _frame(paper: Paper, box: tuple[int, int, int, int], thick: int, colour: RGB) -> None:
+def _frame(paper: Paper, box: Corners, thick: int, colour: RGB) -> None:
     left, top, right, bottom = box
     for x, y, width, height in (
         (left, top, right - left, thick),
@@ -101,21 +105,33 @@ def _frame(paper: Paper, box: tuple[int, int, int, int], thick: int, colour: RGB
         paper.fill(x, y, max(1, width), max(1, height), bytes(colour))
 
 
-def _name(paper: Paper, label: str, place: tuple[int, int, int], thick: int, colour: RGB) -> None:
-    """The label on a strip of the box's colour: above the box, or below it where there is no room above."""
+def _strip(label: str, thick: int, colour: RGB) -> Bitmap | None:
+    """A label in white on its colour; None where there is none to write, or no font."""
     import pyvips
 
     words = label if len(label) <= _MOST_LETTERS else label[: _MOST_LETTERS - 1] + "…"
     if not words.strip():
-        return
+        return None
     try:
         mask = pyvips.Image.text(escape(words), font="sans bold", dpi=36 + 18 * thick)
     except pyvips.Error:  # without a font, the box alone has to do
-        return
+        return None
     pad = 2 * thick
     strip = mask.embed(pad, pad, mask.width + 2 * pad, mask.height + 2 * pad)
-    left, top, bottom = place
-    y = top - strip.height if top >= strip.height else min(bottom, paper.height - strip.height)
-    x = min(left, max(0, paper.width - strip.width))
-    drawn = strip.linear([(255 - each) / 255 for each in colour], list(colour), uchar=True)  # white where the mask is
-    paper.paste(drawn, max(0, x), max(0, y))
+    return strip.linear([(255 - each) / 255 for each in colour], list(colour), uchar=True)  # white where the mask is
+
+
+def _room(strip: Bitmap, frame: Corners, taken: Sequence[Corners], paper: Paper) -> Corners:
+    """Where a strip hides nothing that is pointed at: above its frame, below, behind or before it; else the first."""
+    left, top, right, bottom = frame
+    x = max(0, min(left, paper.width - strip.width))
+    ways = ((x, top - strip.height), (x, bottom), (right, top), (left - strip.width, top))
+    rooms = [(x, y, x + strip.width, y + strip.height) for x, y in ways]
+    on_paper = [room for room in rooms if min(room) >= 0 and room[2] <= paper.width and room[3] <= paper.height]
+    free = (room for room in on_paper if not any(_meet(room, other) for other in taken))
+    y = max(0, min(bottom, paper.height - strip.height))
+    return next(free, None) or (on_paper[0] if on_paper else (x, y, x + strip.width, y + strip.height))
+
+
+def _meet(one: Corners, other: Corners) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from sightline.model.asking import LOCAL
 from sightline.model.ports import Http, Seer
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -14,7 +15,6 @@ from sightline.profiles.lookup import profile
 from sightline.seers import gemini, ollama, others
 from sightline.seers.asking import WireSeer
 from sightline.seers.chat import ChatSeer
-from sightline.seers.local.seer import LOCAL
 from sightline.seers.loopback import is_elsewhere
 from sightline.seers.messages import MessagesSeer
 from sightline.seers.responses import ResponsesSeer

@@ -13,8 +13,9 @@ from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.seers.local.amounts import amounts, whole
 from sightline.seers.local.amounts import number as amount
-from sightline.seers.local.answer import NO, answer
+from sightline.seers.local.answer import answer
 from sightline.seers.local.figures import number
+from sightline.seers.local.noes import NO
 from sightline.seers.local.phrases import words
 from sightline.seers.local.seen import Chart, Code, Line, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
@@ -31,7 +32,7 @@ QUESTIONS = [
     ("dialog", "Which buttons are there?", '"Try again", "Cancel"', (450, 404)),
     ("dialog", "What colour is the Try again button?", "blue (#1d5fd1), with white (#ffffff) text", (450, 404)),
     ("dialog", 'What is the text colour of the "Cancel" button?', "grey (#787878)", (676, 404)),
-    ("dialog", "Where is the Cancel button?", 'button "Cancel" at 676,404,104,32, bottom right', (676, 404)),
+    ("dialog", "Where is the Cancel button?", 'button "Cancel" at [676, 404, 780, 436], bottom right', (676, 404)),
     ("dialog", "Is there a Cancel button?", 'Yes: button "Cancel"', (676, 404)),
     ("dialog", 'How many times does "backup" appear?', "3", (254, 160)),
     ("dialog", "What is the error message?", '"Backup could not be completed"', (333, 209)),
@@ -270,7 +271,7 @@ def test_a_whole_number_keeps_its_marks_of_thousands_to_itself(text: str, value:
         ("Which option is selected?", '"Automatic"'),
         ("How many check boxes are there?", "0"),
         ("What is the value of Manual?", "not chosen (Manual)"),
-        ("Where is the radio button Manual?", "20,50,16,16"),
+        ("Where is the radio button Manual?", "[20, 50, 36, 66]"),
     ],
 )
 def test_the_state_of_radio_buttons_is_told(question: str, wanted: str) -> None:

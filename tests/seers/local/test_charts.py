@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from dataclasses import replace
 
@@ -10,9 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sightline.model.geometry import Box
+from sightline.model.scene import Json
 from sightline.seers.local.amounts import number
+from sightline.seers.local.answer import answer
 from sightline.seers.local.charts import charts
-from sightline.seers.local.seen import Chart
+from sightline.seers.local.figures import told
+from sightline.seers.local.fill import fill
+from sightline.seers.local.looking import see
+from sightline.seers.local.say import describe
+from sightline.seers.local.seen import Chart, Mark
+from sightline.seers.local.subjects import Said
 from tests.seers.local.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
 
 TOLD = {
@@ -96,6 +105,36 @@ def test_bars_below_nought_are_negative_and_a_printed_number_is_taken_as_it_is()
     told = values(only(sketch))
     assert told["Mon", ""] == 33.37
     assert told == pytest.approx({("Mon", ""): 33.37, ("Tue", ""): -15.2, ("Wed", ""): 7.0}, abs=0.6)
+
+
+def test_bars_that_end_with_whole_pixels_are_told_as_round_as_those_allow() -> None:
+    sketch = Sketch((700, 450))
+    for step in range(6):
+        sketch.write(64, 380 - step * 60, str(step * 10), 16, anchor="rm")
+        sketch.pen.line((75, 380 - step * 60, 80, 380 - step * 60), "#202020")
+    for place, (name, value) in enumerate({"Q1": 12, "Q2": 35, "Q3": 28, "Q4": 46}.items()):
+        x = 130 + place * 130
+        sketch.pen.rectangle((x, 380 - value * 6, x + 70, 380), BLUE)
+        sketch.write(x + 35, 398, name, 16, anchor="mm")
+    seen = see(sketch.pixels, sketch.lines)
+    assert "Q1 12; Q2 35; Q3 28; Q4 46." in describe(seen).text
+    said = answer("What is the sum of all bars?", seen)
+    assert isinstance(said, Said)
+    assert said.text.startswith("121, the sum of 4 values")
+    schema: Json = {
+        "type": "object",
+        "properties": {"bars": {"type": "array", "items": {"properties": {"value": {"type": "number"}}}}},
+    }
+    assert [bar["value"] for bar in json.loads(fill(schema, [seen], "").text.partition("\n")[0])["bars"]] == [
+        12, 35, 28, 46,
+    ]  # fmt: skip
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e3))
+def test_what_is_told_of_a_bar_is_within_what_it_may_be_off(value: float, slack: float) -> None:
+    mark = Mark("a", "", value, Box(0, 0, 1, 1), (0, 0, 0), slack)
+    assert abs(told(mark) - value) <= slack + 1e-10 * abs(value)
+    assert not value or told(mark)
 
 
 def test_lines_are_read_where_the_labels_stand() -> None:

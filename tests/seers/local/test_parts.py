@@ -56,6 +56,15 @@ def test_the_parts_of_a_dialog_are_found_with_what_stands_in_them(look: dict[str
     assert of(found, "field")[0].box == Box(60, 124, 340, 36)
 
 
+def test_a_strip_with_labels_and_their_values_is_no_button() -> None:
+    sketch = Sketch()
+    for y, text in ((100, "exit code 3, trace 7f3a-c41e"), (180, "View log")):
+        sketch.box((60, y - 18, 560, y + 18), "#e4e7ec", radius=6)
+        sketch.write(310, y, text, 14, anchor="mm")
+    found = parts(sketch.pixels, sketch.lines)
+    assert [(part.kind, part.lines) for part in found] == [("panel", (0,)), ("button", (1,))]
+
+
 KINDS = ("button", "field", "check", "panel")
 
 

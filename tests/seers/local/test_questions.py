@@ -9,7 +9,8 @@ import pytest
 
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
-from sightline.seers.local.answer import NO, UNLOOKED, answer
+from sightline.seers.local.answer import answer
+from sightline.seers.local.noes import NO, UNLOOKED
 from sightline.seers.local.say import describe
 from sightline.seers.local.seen import Chart, Mark, Part, Seen, Table
 from sightline.seers.local.subjects import Said
@@ -256,7 +257,7 @@ def test_what_could_not_be_read_is_neither_empty_nor_missing() -> None:
         'What stands in the field "Company (optional)" could not be read.'
     )
     assert words_of("How many empty fields are there?", form) == "0; in 1 place text could not be read"
-    assert '"Company (optional)" at 108,358,504,40 holds something that could not be read.' in describe(form).text
+    assert '"Company (optional)" at [108, 358, 612, 398] holds something that could not be read.' in describe(form).text
     late = replace(screens.dialog(), late=(Box(9, 9, 9, 9), Box(9, 30, 9, 9)))
     assert words_of("How many buttons are there?", late) == "2; in 2 places text could not be read"
     assert words_of('How many times does "backup" appear?', late) == "3; in 2 places text could not be read"

@@ -13,9 +13,10 @@ from sightline.look.doors import workers
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.local.answer import NO
+from sightline.seers.local.boxes import corners
 from sightline.seers.local.compare import compare, difference, regions
 from sightline.seers.local.fill import fill
+from sightline.seers.local.noes import NO
 from sightline.seers.local.reply import Page, reply
 from sightline.seers.local.say import NOTE, describe
 from sightline.seers.local.seen import Code, Part, Seen, Table
@@ -38,22 +39,22 @@ def test_a_description_begins_with_every_line_and_says_once_what_was_read(screen
 def test_a_description_tells_what_stands_where() -> None:
     said = describe(screens.form()).text
     for sentence in (
-        'The largest text is "Create your account" at 108,129,209,22.',
-        'A field "Full name" at 108,189,504,40 holds "Marguerite O\'Connell".',
-        'A field "Company (optional)" at 108,358,504,40 is empty.',
-        'A check box "I agree to the terms" at 112,420,13,13: checked.',
-        'A blue button "Create account" at 108,450,153,40, white text.',
-        'In red: "Enter a valid VAT number: 9 digits after GB" at 108,308,258,12.',
+        'The largest text is "Create your account" at [108, 129, 317, 151].',
+        'A field "Full name" at [108, 189, 612, 229] holds "Marguerite O\'Connell".',
+        'A field "Company (optional)" at [108, 358, 612, 398] is empty.',
+        'A check box "I agree to the terms" at [112, 420, 125, 433]: checked.',
+        'A blue button "Create account" at [108, 450, 261, 490], white text.',
+        'In red: "Enter a valid VAT number: 9 digits after GB" at [108, 308, 366, 320].',
         "The image is 1280 pixels wide and 900 high, mostly white (#ffffff) 80%.",
     ):
         assert sentence in said
-    assert 'The title bar at 254,160,84,12 says "Backup Manager".' in describe(screens.dialog()).text
+    assert 'The title bar at [254, 160, 338, 172] says "Backup Manager".' in describe(screens.dialog()).text
 
 
 def test_a_description_gives_every_value_of_a_chart() -> None:
     said = describe(screens.chart()).text
     values = "Q1, Europe 31; Q1, Asia 18; Q2, Europe 29; Q2, Asia 52"
-    assert f'A bar chart "Revenue by region" at 30,10,900,560, in million USD: {values}.' in said
+    assert f'A bar chart "Revenue by region" at [30, 10, 930, 570], in million USD: {values}.' in said
     assert "Its colours: Europe blue, Asia orange." in said
 
 
@@ -62,7 +63,7 @@ def test_what_cannot_be_told_is_said() -> None:
     seen = Seen(Size(640, 480), parts=parts, codes=codes, photograph=True, turned=90)
     said = describe(seen).text
     assert said.startswith("No text was found in this image.")
-    for words in ("photograph", "turn of 90 degrees", 'QRCode code at 1,2,3,4 holds "hello"'):
+    for words in ("photograph", "turn of 90 degrees", 'QRCode code at [1, 2, 4, 6] holds "hello"'):
         assert words in said
 
 
@@ -72,7 +73,7 @@ def test_what_cannot_be_told_is_said() -> None:
 def test_a_radio_button_is_told_with_its_label_and_state(checked: bool | None, state: str) -> None:
     part = Part("radio", Box(20, 30, 16, 16), (1, 2, 3), (0,), checked)
     said = describe(Seen(Size(200, 90), (screens.line("Manual", 46, 32),), parts=(part,))).text
-    assert f'A radio button "Manual" at 20,30,16,16: {state}.' in said
+    assert f'A radio button "Manual" at [20, 30, 36, 46]: {state}.' in said
 
 
 def test_lines_that_were_not_read_are_told_with_their_places() -> None:
@@ -81,17 +82,19 @@ def test_lines_that_were_not_read_are_told_with_their_places() -> None:
     assert said.startswith("No text could be read in this image.")
     for words in (
         "2 lines look like text that could not be read, perhaps handwriting or letters of an alphabet",
-        " that is not known here: at 10,20,90,12; 10,50,80,12.",
-        "1 more line was left for lack of time: at 10,80,70,12.",
+        " that is not known here: at [10, 20, 100, 32]; [10, 50, 90, 62].",
+        "1 more line was left for lack of time: at [10, 80, 80, 92].",
         "There was no time to look for text everywhere",
     ):
         assert words in said
     many = describe(Seen(Size(640, 480), unread=tuple(Box(0, y, 9, 9) for y in range(100)))).text
-    assert "0,39,9,9 and 60 more places." in many
+    assert "[0, 39, 9, 48] and 60 more places." in many
     assert (
-        "1 place looks like text that could not be read: at 10,20,90,12."
+        "1 place looks like text that could not be read: at [10, 20, 100, 32]."
         in describe(Seen(Size(640, 480), (screens.line("Read", 1, 1),), unread=(one,))).text
     )
+    glyph = describe(Seen(Size(640, 480), unread=(Box(114, 194, 20, 24),))).text
+    assert "1 place looks like a letter or an icon that could not be read: at [114, 194, 134, 218]." in glyph
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_lines_that_were_not_read_are_told_with_their_places() -> None:
 def test_a_line_that_was_hard_to_read_is_said_to_be(text: str, mean: float, least: float, *, doubted: bool) -> None:
     line = replace(screens.line(text, 1, 1), confidence=mean, least=least)
     said = describe(Seen(Size(90, 90), (line,))).text
-    assert (f'Hard to read, and perhaps read wrongly: "{text}" at {line.box}.' in said) is doubted
+    assert (f'Hard to read, and perhaps read wrongly: "{text}" at {corners(line.box)}.' in said) is doubted
 
 
 def test_two_screens_are_compared_line_by_line() -> None:
@@ -124,8 +127,8 @@ def test_two_screens_are_compared_line_by_line() -> None:
     assert found.same == 4
     said = compare(before, after, [Box(1, 2, 3, 4)])
     assert "4 of 7 lines of text are the same" in said.text
-    assert 'Appeared: "Retrying" at 260,560,48,12.' in said.text
-    assert "Regions whose pixels differ: 1,2,3,4." in said.text
+    assert 'Appeared: "Retrying" at [260, 560, 308, 572].' in said.text
+    assert "Regions whose pixels differ: [1, 2, 4, 6]." in said.text
     assert {(spot.image, spot.label.partition(":")[0]) for spot in said.spots} == {
         (1, "appeared"), (0, "vanished"), (1, "changed"), (1, "moved"), (1, "changed region"),
     }  # fmt: skip
@@ -168,10 +171,31 @@ def test_a_joint_look_compares_or_answers_for_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["", "Describe this image.", "What do you see?", "describe", "What's in this image?"]
+    "question",
+    [
+        "",
+        "Describe this image.",
+        "What do you see?",
+        "describe",
+        "What's in this image?",
+        "What is this?",
+        "whats this",
+        "Describe this",
+        "What am I looking at?",
+        "What’s shown here?",
+        "Can you describe it in detail?",
+    ],
 )
 def test_all_that_is_to_be_seen_is_asked_for_in_many_words(question: str) -> None:
     assert reply(question, None, [_page(screens.form())]) == describe(screens.form())
+    two = [_page(screens.form()), _page(screens.dialog())]
+    assert reply(question, None, two) == reply("", None, two)
+
+
+@requirement("seer.local.no")
+@pytest.mark.parametrize("question", ["What is this icon?", "What is this for?", "What is that red thing?"])
+def test_what_is_asked_of_a_thing_is_no_request_for_a_description(question: str) -> None:
+    assert reply(question, None, [_page(screens.form())]) == NO
 
 
 def test_an_answer_says_once_what_was_read() -> None:

@@ -19,7 +19,7 @@ from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Workers
-from sightline.seers.local.answer import NO
+from sightline.seers.local.noes import NO
 from sightline.seers.local.say import NOTE
 from sightline.seers.local.seer import LocalSeer
 from tests.requirements import requirement

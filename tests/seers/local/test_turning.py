@@ -94,6 +94,6 @@ def test_boxes_beside_the_words_are_in_the_pixels_of_the_image_as_it_came(turned
     words, spots = asked(turned_pixels(pixels, 360 - turned), "")
     assert spots == {label: turned_box(box, size, 360 - turned) for label, box in straight.items()}
     assert f"as it stands after a turn of {turned} degrees clockwise" in words
-    assert 'The title bar at 255,162,97,12 says "Backup Manager".' in words
+    assert 'The title bar at [255, 162, 352, 174] says "Backup Manager".' in words
     said, _ = asked(turned_pixels(pixels, 360 - turned), "Where is the Cancel button?")
     assert f"as it stands after a turn of {turned} degrees clockwise" in said

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sightline.model.asking import Spot
 from sightline.model.refusal import Refusal
-from sightline.seers.local.cells import row_of, tabled
+from sightline.seers.local.cells import row_of, rowed, tabled
 from sightline.seers.local.checks import checks
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.figures import charted
@@ -15,6 +15,8 @@ from sightline.seers.local.finding import unread_in
 from sightline.seers.local.hints import PALE_TEXT, is_hint
 from sightline.seers.local.hues import coloured
 from sightline.seers.local.listing import exists, listed, outstanding
+from sightline.seers.local.noes import NO, UNLOOKED
+from sightline.seers.local.parting import questions
 from sightline.seers.local.phrases import key, words
 from sightline.seers.local.places import coded, located, sized, text_at, titled
 from sightline.seers.local.quoting import quoted
@@ -29,15 +31,6 @@ from sightline.seers.local.subjects import (
 from sightline.seers.local.tallies import counted, kind_of_chart, unlooked
 from sightline.seers.local.values import Value, value_of
 
-HELP = (
-    "`sightline vision-proxy model PROVIDER/MODEL` names a model that sees, `ollama pull qwen3-vl` brings one to this"
-    " machine; asked for a description, all the text is given"
-)
-NO = Refusal("unavailable", "only text and shapes were read here, and they do not answer this question", HELP)
-
-
-UNLOOKED = Refusal("unavailable", "parts, tables and charts are not looked for in a photograph", HELP)
-
 
 def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None = None) -> Said | Refusal:
     """The first way of reading the question that leads to something in the image."""
@@ -49,7 +42,18 @@ def answer(question: str, seen: Seen, pixel: Callable[[int, int], Colour] | None
     for way in _WAYS:
         if said := way(asked):
             return said
-    return NO
+    return _one_by_one(asked) or NO
+
+
+def _one_by_one(asked: Asked) -> Said | None:
+    """Several questions in one, each by itself; what remains open of them is said."""
+    each = questions(asked.question)
+    said = [answer(one, asked.seen, asked.pixel) for one in each]
+    told = [one for one in said if isinstance(one, Said)]
+    if not told:
+        return None
+    left = [f'Not answered by what was read: "{one}"' for one, no in zip(each, said, strict=True) if no not in told]
+    return Said("\n".join([*(one.text for one in told), *left]), tuple(spot for one in told for spot in one.spots))
 
 
 # Words that turn a question into another one, which none of the ways knows how to answer.
@@ -95,7 +99,9 @@ def _value(asked: Asked) -> Said | None:
 def _names(phrase: str, asked: Asked) -> Sequence[str]:
     """What a field may be called: as it is asked for, and without whose it is."""
     about = subject(phrase, asked.quoted)
-    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", about.name)
+    whole = bare(phrase)
+    named_so = whole if re.search(r"(?<!menu) items?$", whole) else about.name  # "total items" is no total
+    plain = re.sub(r"^(?:(?:value|content|contents|text) (?:of|in|for)|it|this|that) ", "", named_so)
     owner = _owner.match(plain)
     named = [plain, f"{owner['who']} {plain[owner.end() :]}"] if owner else [plain]
     if owner and owner["who"] in _ANYBODY:
@@ -182,4 +188,5 @@ _WAYS: tuple[Callable[[Asked], Said | None], ...] = (
     _error,
     quoted,
     row_of,
+    rowed,
 )

@@ -17,6 +17,8 @@ from sightline.seers.local.regions import Pixels
 from sightline.seers.local.seen import Chart, Colour, Mark
 from sightline.seers.local.standing import NEAR, Bar, bars_of
 
+_OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for its axis
+
 
 def read_bars(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | None:
     """The chart whose bars stand beside an axis, between the two edges of the room that it has."""
@@ -30,11 +32,13 @@ def read_bars(picture: Picture, axis: Axis, room: tuple[int, int]) -> Chart | No
     labels = labels_of(picture, axis, boxes, legend)
     if not labels and len(bars) < 2:
         return None
-    marks = []
+    marks, soft = [], any(_exact_tip(picture.pixels, bar) != bar.tip for bar in bars)
     for bar in bars:
         category = category_of(bar.box, labels, boxes)
         series = next((title for colour, title in names if distance(colour, bar.colour) <= SAME), "")
-        marks.append(Mark(category, series, _value(picture, axis, bar, bars, labels), bar.box, bar.colour))
+        value, printed = _value(picture, axis, bar, bars, labels)
+        slack = 0.0 if soft or printed else _OFF * abs(axis.value(bar.tip + 0.5) - axis.value(bar.tip - 0.5))
+        marks.append(Mark(category, series, value, bar.box, bar.colour, slack))
     marks, doubts = _settled(marks, bool(names))
     ink = union([*boxes, axis.box, *(label.box for label in labels)])
     title, box = titled(picture, ink, axis, [*labels, *legend])
@@ -48,8 +52,8 @@ def _plot(axis: Axis, room: tuple[int, int]) -> Box:
     return Box(room[0], top, room[1] - room[0], bottom - top)
 
 
-def _value(picture: Picture, axis: Axis, bar: Bar, bars: Sequence[Bar], labels: Sequence[Text]) -> float:
-    """What the bar says; a number that is printed on it, and agrees, is more exact."""
+def _value(picture: Picture, axis: Axis, bar: Bar, bars: Sequence[Bar], labels: Sequence[Text]) -> tuple[float, bool]:
+    """What the bar says, and whether that is printed on it: such a number, where it agrees, is more exact."""
     tip = _exact_tip(picture.pixels, bar)
     bottom = axis.at(0.0)
     first = bottom is None or abs(bar.base - bottom) < 1 or not any(_carries(other, bar) for other in bars)
@@ -63,8 +67,8 @@ def _value(picture: Picture, axis: Axis, bar: Bar, bars: Sequence[Bar], labels: 
     ]
     exact = [each for each in printed if abs(each - value) <= 0.012 * step]
     if exact:
-        return min(exact, key=lambda each: abs(each - value))
-    return rounded(value, step)
+        return min(exact, key=lambda each: abs(each - value)), True
+    return rounded(value, step), False
 
 
 def _carries(below: Bar, bar: Bar) -> bool:

@@ -7,6 +7,11 @@ from collections.abc import Iterable
 from sightline.model.geometry import Box
 
 
+def corners(box: Box) -> str:
+    """A box in words, as the boxes behind an answer have it: the pixel after the last is x2, y2."""
+    return f"[{box.x}, {box.y}, {box.right}, {box.bottom}]"
+
+
 def inside(inner: Box, outer: Box, slack: int = 2) -> bool:
     return (
         inner.x >= outer.x - slack

@@ -18,6 +18,7 @@ from sightline.seers.local.seen import Seen, Table
 from sightline.seers.local.subjects import STOP, Asked, Said
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+SUMS = frozenset({"total", "subtotal", "sum", "balance", "due"})  # what such a row says is no row's own
 _value = re.compile(r"\d|@")
 
 
@@ -178,17 +179,35 @@ def _row_by_a_word(asked: Asked, grid: Grid) -> int | None:
 
 def _extreme_row(grid: Grid, column: int, extreme: int) -> Said | None:
     """The row with the most in a column, or with the least; of equals all."""
-    rows = range(len(grid.cells) - len(grid.body), len(grid.cells))
+    body = range(len(grid.cells) - len(grid.body), len(grid.cells))
+    rows = [at for at in body if not SUMS & set(words(grid.cells[at][0]))]
     values = amounts([grid.cells[at][column] if column < len(grid.cells[at]) else "" for at in rows])
     valued = [(at, value) for at, value in zip(rows, values, strict=True) if value is not None]
     if not valued:
         return None
     most = max(extreme * value for _, value in valued)
     there = [at for at, value in valued if extreme * value == most]
-    left = len(grid.body) - len(valued)
-    only = f", of the {len(valued)} rows of {len(grid.body)} that have a number there" if left else ""
+    left = len(rows) - len(valued)
+    only = f", of the {len(valued)} rows of {len(rows)} that have a number there" if left else ""
     spots = tuple(Spot(grid.cells[at][0], box) for at in there if (box := grid.boxes[at][0]))
     return Said("; ".join(f"{grid.cells[at][0]} ({grid.cells[at][column]})" for at in there) + only, spots)
+
+
+def rowed(asked: Asked) -> Said | None:
+    """All that a row says, where nothing but its name is asked for."""
+    wanted = [word for word in words(asked.low) if word not in STOP]
+    if not re.match(r"(?:what|which|(?:(?:the|a|my|our|and) )?\S+$)", asked.low) or not wanted:
+        return None
+    there = [
+        (grid, at) for grid in grids(asked.seen) if grid.headed
+        for at, name in enumerate(grid.names()) if words(name) == wanted
+    ]  # fmt: skip
+    if len(there) != 1:
+        return None
+    (grid, row), *_ = there
+    said = [grid.said(row, at) for at, text in enumerate(grid.cells[row]) if at and text]
+    told = [each for each in said if each and each.spots]
+    return Said("; ".join(each.text for each in told), tuple(each.spots[0] for each in told)) if told else None
 
 
 def row_of(asked: Asked) -> Said | None:

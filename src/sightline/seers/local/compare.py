@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.boxes import union
+from sightline.seers.local.boxes import corners, union
 from sightline.seers.local.phrases import key
 from sightline.seers.local.seen import Line, Seen
 from sightline.seers.local.subjects import Said
@@ -132,10 +132,14 @@ def _told(
     one, other = names
     whole = len(before.lines)
     yield f"From {one} to {other}: {found.same} of {whole} lines of text are the same, in the same place."
-    yield from _rows("Appeared", [f'"{line.text}" at {line.box}' for line in found.appeared])
-    yield from _rows("Vanished", [f'"{line.text}" from {line.box}' for line in found.vanished])
-    yield from _rows("Changed", [f'"{old.text}" became "{new.text}" at {new.box}' for old, new in found.changed])
-    yield from _rows("Moved", [f'"{new.text}" from {old.box} to {new.box}' for old, new in found.moved])
+    yield from _rows("Appeared", [f'"{line.text}" at {corners(line.box)}' for line in found.appeared])
+    yield from _rows("Vanished", [f'"{line.text}" from {corners(line.box)}' for line in found.vanished])
+    yield from _rows(
+        "Changed", [f'"{old.text}" became "{new.text}" at {corners(new.box)}' for old, new in found.changed]
+    )
+    yield from _rows(
+        "Moved", [f'"{new.text}" from {corners(old.box)} to {corners(new.box)}' for old, new in found.moved]
+    )
     if before.size != after.size:
         yield f"The sizes differ: {before.size} and {after.size}."
     if regions is None:
@@ -143,7 +147,7 @@ def _told(
     if not regions:
         yield "No pixel differs visibly."
     else:
-        yield from _rows("Regions whose pixels differ", [str(box) for box in regions])
+        yield from _rows("Regions whose pixels differ", list(map(corners, regions)))
 
 
 def _rows(kind: str, rows: Sequence[str]) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _of_all(asked: Asked, chart: Chart, extreme: int, strange: Sequence[str]) ->
     marks = [mark for mark in chart.marks if number(extreme * mark.value, chart) == number(most, chart)]
     end = "highest" if extreme > 0 else "lowest"
     said = " and ".join(f'"{mark_name(mark)}"' for mark in marks)
-    return Said(f"Of all in the chart, {said} is {end}: {number(extreme * most, chart)}", _spots(marks, chart))
+    return Said(f"Of all in the chart, {said} is {end}: {number(told(marks[0]), chart)}", _spots(marks, chart))
 
 
 def _several(word: str, chart: Chart) -> bool:
@@ -112,22 +112,34 @@ def _figures(chart: Chart, marks: Sequence[Mark], extreme: int, *, total: bool) 
         marks = [mark for mark in marks if number(mark.value, chart) == number(extreme * most, chart)]
     if total:
         return Said(
-            f"{number(sum(mark.value for mark in marks), chart)}{_unit(chart)}, the sum of {len(marks)} values{doubts}",
+            f"{number(sum(map(told, marks)), chart)}{_unit(chart)}, the sum of {len(marks)} values{doubts}",
             _spots(marks, chart),
         )
     if len(marks) == 1:
-        said = f"{number(marks[0].value, chart)}{_unit(chart)} ({mark_name(marks[0])}){doubts}"
+        said = f"{number(told(marks[0]), chart)}{_unit(chart)} ({mark_name(marks[0])}){doubts}"
         return Said(said, _spots(marks, chart))
-    listed = (f"{mark_name(mark)}: {number(mark.value, chart)}" for mark in marks)
+    listed = (f"{mark_name(mark)}: {number(told(mark), chart)}" for mark in marks)
     return Said("\n".join(listed), _spots(marks, chart))
 
 
 def _spots(marks: Iterable[Mark], chart: Chart) -> tuple[Spot, ...]:
-    return tuple(Spot(f"{mark_name(mark)}: {number(mark.value, chart)}", mark.box) for mark in marks)
+    return tuple(Spot(f"{mark_name(mark)}: {number(told(mark), chart)}", mark.box) for mark in marks)
 
 
 def mark_name(mark: Mark) -> str:
     return ", ".join(filter(None, (mark.category, mark.series))) or "bar"
+
+
+def told(mark: Mark) -> float:
+    """The roundest of the values that it may have; a bar that is there is not nothing."""
+    size, exponent = abs(mark.value), math.ceil(math.log10(abs(mark.value) or 1.0))
+    if not mark.slack or not size:
+        return mark.value
+    for unit in (step * 10.0**power for power in range(exponent, exponent - 16, -1) for step in (1.0, 0.5, 0.2)):
+        near = round(size / unit) * unit
+        if near and abs(near - size) <= mark.slack:
+            return math.copysign(float(f"{near:.12g}"), mark.value)
+    return mark.value
 
 
 def number(value: float, chart: Chart) -> str:

@@ -13,6 +13,7 @@ from sightline.model.geometry import Box
 from sightline.model.scene import Json
 from sightline.seers.local.amounts import number, pointed, whole
 from sightline.seers.local.cells import Grid, grids
+from sightline.seers.local.figures import told
 from sightline.seers.local.finding import of_kind, text_of
 from sightline.seers.local.labelled import named
 from sightline.seers.local.phrases import key
@@ -171,7 +172,7 @@ def _marks(seen: Seen, properties: Mapping[str, Any]) -> list[Json] | None:
         return None
     held = [
         {"category": mark.category, "label": mark.category, "name": mark.category, "series": mark.series or None,
-         "value": mark.value}
+         "value": told(mark)}
         for mark in marks
     ]  # fmt: skip
     return [{name: each.get(name) for name in properties} for each in held]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from sightline.seers.local.boxes import corners
 from sightline.seers.local.cells import grids
 from sightline.seers.local.colours import name as colour_name
 from sightline.seers.local.finding import of_kind, text_of, unread, unread_in
@@ -122,7 +123,7 @@ def called_part(part: Part, seen: Seen, *, whole: bool = False) -> str:
     """A button by its words; a field by its label, and with what it holds where all are told."""
     label = labels(seen).get(part)
     if part.kind == "button" or label is None:
-        return f'"{text_of(part, seen)}"' if part.lines else f"one at {part.box}"
+        return f'"{text_of(part, seen)}"' if part.lines else f"one at {corners(part.box)}"
     held = f'"{text_of(part, seen)}"' if part.lines else "not read" if unread_in(seen, part.box) else "empty"
     return f'"{label.text}": {held}' if whole and part.kind == "field" else f'"{label.text}"'
 

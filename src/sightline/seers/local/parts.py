@@ -11,6 +11,7 @@ import numpy as np
 from sightline.model.geometry import Box
 from sightline.seers.local.boxes import inside, places_in, union
 from sightline.seers.local.colours import commonest, distance
+from sightline.seers.local.phrases import pairs
 from sightline.seers.local.pictures import pictures
 from sightline.seers.local.regions import Pixels, Region, regions
 from sightline.seers.local.seen import Colour, Line, Part, PartKind
@@ -127,7 +128,9 @@ def _kind(shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[Line], whole:
         return "bar"
     if text.height > 1.6 * tall or box.height > min(TALLEST, max(ROW * tall, LOW)):
         return _panel(box)
-    return _control(shape, text, tall, one=_run_on(held, tall))
+    kind = _control(shape, text, tall, one=_run_on(held, tall))
+    stated = pairs(" ".join(lines[place].text for place in shape.lines))
+    return _panel(box) if kind == "button" and stated else kind  # nobody presses labels and their values
 
 
 def _control(shape: _Shape, text: Box, tall: int, *, one: bool) -> PartKind | None:

@@ -7,12 +7,23 @@ import re
 _ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
 _LONG = 8  # letters from which on a name is known with one of them lost
 PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
+_BRIEF = 4  # words of a value that no colon sets off
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
 _number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
 _next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # behind a number and its unit
 _opening = re.compile(r"[\[{(]+")  # of what goes on below
+
+_between = re.compile(r"[,;|·•]\s+| +[|·•] *")
+_WORD = (  # of a label: none that only sentences have
+    r"(?!(?:an?|and|at|by|for|from|in|is|are|of|on|or|over|since|than|the|to|under|until|was|with|your?)\b)"
+    r"[^\W\d_]+(?:[-'/][^\W\d_]+)*\.?"
+)
+_pair = re.compile(
+    rf"(?P<label>{_WORD}(?: {_WORD}){{0,3}})(?:(?P<colon>[:=]) *| +)"
+    r"(?P<value>(?(colon)\S.*|(?:[$€£¥#] ?)?(?=\S*\d)\S+(?: (?:%|[^\W\d_]{1,3}))?))", re.IGNORECASE
+)  # fmt: skip
 
 EXACT, LABEL, WITHIN = 0, 1, 2
 
@@ -69,7 +80,7 @@ def value_in(text: str) -> str:
     pieces = text.split(" ")
     for at in range(1, len(pieces)):
         if _valued.match(pieces[at]) and re.search(r"\d", pieces[at]) and not pieces[at].startswith("("):
-            return " ".join(pieces[at:])
+            return " ".join(pieces[at:]) if len(pieces) - at <= _BRIEF else ""  # more is a sentence
     return ""
 
 
@@ -77,6 +88,12 @@ def after_colon(head: str, rest: str) -> str:
     value = _next_label.sub(r"\g<unit>", rest.strip())
     value = value.removesuffix(",") if head.lstrip().startswith('"') else value  # a member of an object
     return "" if _opening.fullmatch(value) else value
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """Labels and values of a line that is nothing but several of them: "exit code 3, trace 7f3a"."""
+    found = [_pair.fullmatch(piece.strip()) for piece in _between.split(text)]
+    return [(each["label"], each["value"]) for each in found if each] if len(found) > 1 and all(found) else []
 
 
 def without_asides(text: str) -> str:

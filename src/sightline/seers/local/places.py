@@ -6,7 +6,7 @@ import re
 
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
-from sightline.seers.local.boxes import overlap_across
+from sightline.seers.local.boxes import corners, overlap_across
 from sightline.seers.local.finding import found, within
 from sightline.seers.local.seen import Seen
 from sightline.seers.local.subjects import (
@@ -41,7 +41,8 @@ def located(asked: Asked) -> Said | None:
     if not there:
         return absent(about)
     return Said(
-        "\n".join(f"{called(thing)} at {thing.box}, {_side(thing.box, asked.seen)}" for thing in there), spots_at(there)
+        "\n".join(f"{called(thing)} at {corners(thing.box)}, {_side(thing.box, asked.seen)}" for thing in there),
+        spots_at(there),
     )
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.local.answer import NO, answer
+from sightline.seers.local.answer import answer
 from sightline.seers.local.compare import compare, is_comparison, regions
 from sightline.seers.local.fill import fill
+from sightline.seers.local.noes import NO
 from sightline.seers.local.say import NOTE, describe, turn
 from sightline.seers.local.seen import Colour, Seen
 from sightline.seers.local.subjects import Said
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
 
 
 # All that is to be seen, in the words in which people mostly ask for it.
+_IT = r"(?:(?:this|these|the|my|that|it)(?: (?:images?|pictures?|photos?|screenshots?|screens?|pages?|files?))?)"
 _everything = re.compile(
     r"(?:please |can you |could you )?(?:(?:describe|summari[sz]e|explain|analy[sz]e) (?:this|the|these|my) "
     r"(?:image|picture|photo|screenshot|screen|page|file|attached \w+)\b[^?]{0,40}"
-    r"|what (?:do you|can you) see\b.{0,30}|what(?:'s| is) (?:in|on|shown in|visible in) (?:this|the) "
-    r"(?:image|picture|photo|screenshot|screen)|what does (?:this|the) (?:image|picture|photo|screenshot) show"
+    r"|what (?:do you|can you|can be) seen?\b.{0,30}"
+    rf"|(?:describe|summari[sz]e|explain|analy[sz]e|look at|tell me about) {_IT}(?: (?:to|for) me)?(?: in detail)?"
+    r"|what(?:'?s| is| are) (?:this|that|it|these)(?: (?:image|picture|photo|screenshot))?(?: (?:about|of|here))?"
+    rf"|what(?:'s| is) (?:in|on|shown (?:in|on)|visible (?:in|on)|to be seen (?:in|on)) {_IT}"
+    r"|what(?:'s| is) (?:shown|visible|to be seen|there|here)(?: here)?"
+    rf"|what does {_IT} show|what am i (?:looking at|seeing)(?: here)?"
+    r"|(?:tell me|say) what (?:you (?:can )?see|this is|it is|it shows|this shows)"
     r"|describe)?[.?! ]*\Z",
     re.IGNORECASE,
 )
@@ -51,10 +58,11 @@ class Page:
 def reply(question: str, schema: Json, pages: Sequence[Page]) -> Said | Refusal:
     if schema is not None:
         return fill(schema, [page.seen for page in pages], NOTE)
+    question = "" if _everything.match(" ".join(question.replace("’", "'").split())) else question
     if len(pages) > 1:
         return _together(question, pages)
     (page,) = pages
-    if _everything.match(question.strip()):
+    if not question:
         return describe(page.seen)
     said = answer(question, page.seen, page.pixel)
     note = f"{turn(page.seen)} {NOTE}" if page.seen.turned else NOTE

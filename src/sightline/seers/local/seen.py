@@ -45,6 +45,7 @@ class Mark:
     value: float
     box: Box
     colour: Colour
+    slack: float = 0.0  # so much it may be off, where its bar ends with a whole pixel
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sightline.model.asking import Answer, Question, Spot, Usage
+from sightline.model.asking import LOCAL, Answer, Question, Spot, Usage
 from sightline.model.geometry import Box
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.seers.asking import no_place
-
-LOCAL = "local"
-"""The provider whose model is Sightline's own; and the name of that model."""
 
 TASK_NAME = "local"
 _MOST_BYTES = 200 * 1024 * 1024  # of all images of a question: what goes to the process in one piece

@@ -112,6 +112,8 @@ class Asked:
         """Whether a text is of the kind that is asked for: a time, or a number."""
         if re.match(r"when\b|(?:what|which) (?:time|date|day)\b", self.low):
             return _time.search(text) is not None
+        if re.match(r"who(?:m|se)?\b", self.low) and re.match(r"[\d$€£¥]", text):
+            return False
         return not re.match(r"how (?:much|many|long|high|old|far)\b", self.low) or re.search(r"\d", text) is not None
 
     def strangers(self, text: str, allowed: frozenset[str] = frozenset()) -> list[str]:

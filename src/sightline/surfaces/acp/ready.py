@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from sightline.model.asking import LOCAL
 from sightline.seers.local import weights
-from sightline.seers.local.seer import LOCAL
 from sightline.settings import Settings, load
 from sightline.surfaces.acp.capability import Ready
 from sightline.surfaces.acp.loading import LOADING

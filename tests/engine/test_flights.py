@@ -121,7 +121,7 @@ async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_co
     last.cancel()
     await asyncio.sleep(0)
     asked = asyncio.ensure_future(here.once("look", work))
-    await work.came.acquire()
+    await asyncio.wait_for(work.came.acquire(), 30)
     assert work.under_way == 1
     work.free.set()
     assert await asked == "two"

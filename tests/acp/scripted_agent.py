@@ -47,6 +47,9 @@ def answer(message: dict[str, Any]) -> None:
 def prompted(request: Any, params: dict[str, Any]) -> None:
     pictures = [block for block in params["prompt"] if block["type"] in ("image", "resource")]
     if pictures and "refuses" in ACTS:
+        for done in ACTS.get("done", ()):
+            padding = {"padding": "x" * done.pop("padding")} if "padding" in done else {}
+            say({**done, "params": {"sessionId": params["sessionId"], **done["params"], **padding}})
         say(
             {
                 "id": request,

@@ -233,6 +233,62 @@ def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembere
         assert [block["type"] for block in ours.prompts()[0]] == ["text"], "another day, the same agent"
 
 
+def told(kind: str, **more: Any) -> dict[str, Any]:
+    return {"method": "session/update", "params": {"update": {"sessionUpdate": kind, **more}}}
+
+
+DONE = {
+    "tool": told("tool_call", toolCallId="1", title="git push"),
+    "news of a tool": told("tool_call_update", toolCallId="1", status="completed"),
+    "plan": told("plan", entries=[]),
+    "words": told("agent_message_chunk", content=text("I pushed the release.")),
+    "thought": told("agent_thought_chunk", content=text("I push.")),
+    "of another session": {
+        "method": "session/update",
+        "params": {"sessionId": "a helper of its own", "update": {"sessionUpdate": "tool_call", "toolCallId": "1"}},
+    },
+    "later news": told("something_new"),
+    "long": {**told("tool_call", toolCallId="1"), "padding": 2_000_000},
+    "file": {"id": 7, "method": "fs/write_text_file", "params": {"path": "/a", "content": "x"}},
+    "terminal": {"params": {"command": "git"}, "id": 7, "method": "terminal/create"},
+    "permission": {"id": 7, "method": "session/request_permission", "params": {"options": []}},
+}
+NOTHING = {
+    "commands": told("available_commands_update", availableCommands=[]),
+    "mode": told("current_mode_update", currentModeId="m"),
+    "echo": told("user_message_chunk", content=text("see?")),
+    "note": {"method": "_own/log", "params": {}},
+}
+
+
+@pytest.mark.parametrize("done", DONE)
+@requirement("acp.once")
+def test_a_prompt_for_which_anything_was_done_is_not_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: str
+) -> None:
+    """Else it would be done twice. The editor gets the refusal, and the next prompt is told in words."""
+    with watched(monkeypatch, initialize=SEES, refuses=f"400: {NO_EYES}", done=[DONE[done]]) as (ours, _):
+        session = ours.open(tmp_path)
+        assert NO_EYES in json.dumps(ours.prompt(session, text("see?"), image(PICTURE))["error"])
+        assert len(ours.prompts()) == 1
+        seen = [each for each in ours.updates if "availableCommands" not in each["params"].get("update", {})]
+        assert [each["method"] for each in seen] == [DONE[done]["method"]]
+        assert ours.prompt(session, image(PICTURE))["result"]["stopReason"] == "end_turn"
+        assert "A door." in ours.prompts()[1][-1]["text"]
+
+
+@requirement("acp.once")
+def test_what_an_agent_does_elsewhere_or_says_by_the_way_hinders_no_second_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}", "done": [*NOTHING.values()]}
+    with watched(monkeypatch, **acts) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.prompt(session, text("plain words first"))
+        assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
+        assert len(ours.prompts()) == 3
+
+
 @requirement("acp.learns")
 def test_a_refusal_for_another_reason_goes_to_the_editor_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -29,8 +29,8 @@ class Head:
     holds: str = ""  # the member whose value is an object or a list; what stands behind it is not known
 
     @property
-    def is_answer(self) -> bool:
-        return self.method is None and self.holds in ("result", "error", "")
+    def is_plain_answer(self) -> bool:
+        return self.method is None and self.holds in ("result", "error")
 
 
 def head(line: Text) -> Head | None:

@@ -68,6 +68,11 @@ class Prompts:
 
         answers: list[bytes] = []
         with self._lock:
+            for request, asked in self._open.asked.items():
+                own = (
+                    asked.session == params.get("sessionId") if method == CANCEL else request == params.get("requestId")
+                )
+                asked.acted = asked.acted or own  # nobody wants it a second time
             for session in [*self._open.sessions.values()]:
                 open_works = [each for each in (session.working, *session.waiting) if each and not each.settled]
                 for work in [each for each in open_works if not each.cancelled]:
@@ -88,7 +93,10 @@ class Prompts:
             threading.Thread(target=self._to_editor.write, args=answers, daemon=True).start()
 
     def answered(self, line: bytes, request: Id, message: Mapping[str, Any], asked: Asked) -> tuple[bytes, ...]:
-        """What the editor gets of an agent's answer: nothing, where it is a refusal that may be mended."""
+        """What the editor gets of an agent's answer: nothing, where it is a refusal that may be mended.
+
+        A prompt for which the agent has done anything is not sent again: it would be done twice.
+        """
         session = self._open.session(asked.session)
         looked = asked.looked
         if looked is None or session is None:
@@ -97,7 +105,7 @@ class Prompts:
             from sightline.surfaces.acp import eyes
 
         error = message.get("error")
-        if error is not None and looked.shows and looked.prepared.taught is None:
+        if error is not None and looked.shows and looked.prepared.taught is None and not asked.acted:
             with self._lock:
                 self._open.asked[request] = asked
                 self._held += len(line)
@@ -107,7 +115,8 @@ class Prompts:
             return ()
         if error is None:
             eyes.taken(looked)
-        if session.heard and len(session.heard) <= SHORT and eyes.refuses(session.heard):
+        words = session.heard if session.heard and len(session.heard) <= SHORT else ""
+        if any(said and eyes.refuses(said) for said in (words, _text(error) if error is not None else "")):
             session.suspected = True
             self._say(f"{self._agent().name} says that its model does not see; images are described from now on")
         session.heard = None
@@ -185,7 +194,7 @@ class Prompts:
         session.images = tuple(dict.fromkeys([*session.images, *looked.references]))
         with self._lock:
             if looked.shows and (asked := self._open.asked.get(work.request)) is not None:
-                asked.looked = looked
+                asked.looked, asked.acted = looked, False
         return looked.line
 
     def _command(self, session: Session, work: Work, asked: Callable[[], tuple[str, tuple[str, ...]]]) -> None:

@@ -78,6 +78,7 @@ class Asked:
     session: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     looked: Looked | None = None
+    acted: bool = False  # the agent has done something since it got this: it may not get it twice
 
 
 class Open:
@@ -111,6 +112,19 @@ class Open:
     def answered(self, request: Id) -> Asked | None:
         with self.lock:
             return self.asked.pop(request, None)
+
+    @property
+    def watched(self) -> bool:
+        """Is there a prompt with pixels on which the agent has done nothing yet?"""
+        with self.lock:
+            return any(asked.looked is not None and not asked.acted for asked in self.asked.values())
+
+    def acted(self, session: object = None) -> None:
+        """The agent has done something in a session; where no prompt of that one is open, it may be for any."""
+        with self.lock:
+            prompts = [asked for asked in self.asked.values() if asked.method == PROMPT]
+            for asked in [each for each in prompts if each.session == session] or prompts:
+                asked.acted = True
 
     @property
     def thinking(self) -> bool:

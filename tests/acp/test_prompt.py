@@ -170,6 +170,60 @@ def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
     assert len(model.asked) == 1
 
 
+@pytest.mark.parametrize("acts", [BLIND, SEES], ids=["blind", "sees"])
+@requirement("acp.web")
+def test_an_address_in_the_web_stays_as_it_is_and_is_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any]
+) -> None:
+    web = "https://images.invalid"
+    links: list[dict[str, Any]] = [
+        {"type": "resource_link", "uri": f"{web}/a.svg", "name": "logo", "mimeType": "image/svg+xml"},
+        {"type": "resource_link", "uri": f"{web}/a.png".replace("s:", ":"), "name": "b", "mimeType": "image/png"},
+        {"type": "resource_link", "uri": f"{web}/a.png", "name": "c"},
+        {"type": "image", "data": "", "mimeType": "image/png", "uri": f"{web}/a.png"},
+    ]
+    tells = (
+        "import sys;"
+        " sys.addaudithook(lambda event, args: event == 'socket.getaddrinfo' and print(args, file=sys.stderr));"
+        " from sightline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    relay = (sys.executable, "-c", tells, "acp", "--")
+    with saying("A door.") as model:
+        settle(monkeypatch, model)
+        with editor(*acting(initialize=acts), relay=relay, stderr=subprocess.PIPE) as ours:
+            session = ours.open(tmp_path)
+            ours.prompt(session, text("a"), *links)
+            ours.prompt(session, *links, image(PICTURE))
+            alone, beside = ours.prompts()
+            ours.leave()
+            assert ours.process.stderr
+            assert "invalid" not in ours.process.stderr.read().decode(), "nobody has looked for it"
+    assert alone == [text("a"), *links]
+    assert beside[:4] == links
+    assert NAME in beside[4]["text"]
+
+
+@requirement("acp.names")
+def test_a_picture_that_has_an_address_is_told_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pasted = {**image(PICTURE), "uri": "file:///home/u/error-dialog.png"}
+    broken = {**image(PICTURE[:40]), "uri": "zed:///pasted\nb.png"}
+    embedded = blob(PICTURE)
+    unnamed = [image(PICTURE), {**image(PICTURE), "uri": f"DATA:image/png;base64,{image(PICTURE)['data']}"}]
+    file = tmp_path / "shot.png"
+    file.write_bytes(PICTURE)
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        ours.prompt(ours.open(tmp_path), pasted, embedded, link(file), broken, *unnamed)
+        first, second, third, fourth, *others = [each["text"] for each in ours.prompts()[0]]
+    assert first.startswith("file:///home/u/error-dialog.png\n")
+    assert second.startswith("file:///a.png\n")
+    assert third.startswith(f"{file.as_uri()}\n")
+    name, words = fourth.split("\n")
+    assert name == "zed:///pasted b.png"
+    assert words.startswith("[The image")
+    assert all("A door." in each for each in (first, second, third))
+    assert all(each.startswith("[An image") and "A door." in each for each in others)
+
+
 @requirement("acp.blind")
 def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"agentInfo": {"name": "lab", "version": "1"}, **SEES}

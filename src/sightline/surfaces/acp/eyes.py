@@ -7,7 +7,7 @@ import re
 import secrets
 import tempfile
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.scene import Path as Way
+from sightline.model.source import Link
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
@@ -44,6 +45,7 @@ from sightline.wire.shape import at, entries, text_in
 
 _LINKS = 20  # files of one prompt that are opened
 _LONGEST_NAME = 64
+_LONGEST_ADDRESS = 4096
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
 _THROUGH = re.compile(r"\([^()]*\)$")  # by which of an agent's ways a model is asked: no part of its name
 
@@ -65,7 +67,7 @@ class Looked:
     references: tuple[str, ...]  # of its images that are remembered
     prepared: Prepared = field(repr=False)
     visitor: Visitor = field(repr=False)
-    links: Mapping[Way, str] = field(default_factory=dict)  # the files that were opened, each by its address
+    links: frozenset[Way] = frozenset()  # where files were only named, and opened here
     at: Desk | None = field(default=None, repr=False)
 
     @property
@@ -75,7 +77,10 @@ class Looked:
 
 
 def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Refusal | None:
-    """The same prompt with every image refitted, described, or as it was; None: it has none that could be read."""
+    """The same prompt with every image refitted, described, or as it was; None: it has none that could be read.
+
+    An address in the web stays what it is: whether it is fetched is for the agent to ask.
+    """
     settings = load()
     found = desk(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
@@ -84,7 +89,8 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     linked = dict(_linked(document.tree, _reach(settings, where)))
     tree = graft(document.tree, [Replace(place, block) for place, block in linked.items()])
     preset, model = _model(where.model, found)
-    scene = replace(ACP.read(tree, document), model=model)
+    read_all = replace(ACP.read(tree, document), model=model)
+    scene = read_all.with_sights(tuple(each for each in read_all.sights if not isinstance(each.source, Link)))
     if not scene.sights:
         return None
     known = Ready(settings.image_capability, settings.trust_peer_capability, refits=True, looks=True)
@@ -98,7 +104,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
         reading = Reading(ACP, tree, document, scene)
         references = settings.values["references"] is True
         done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
-        return _looked(done, visitor, {place: text_in(block, "uri") for place, block in linked.items()}, found)
+        return _looked(done, visitor, frozenset(linked), found)
 
     return begun(work())
 
@@ -152,23 +158,31 @@ def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tupl
     return answered(text, own, [*images, *pasted], owner=True), pasted
 
 
-def _looked(done: Prepared, visitor: Visitor, links: Mapping[Way, str], found: Desk) -> Looked:
+def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Desk) -> Looked:
     document = done.reading.texts
     assert isinstance(document, Document)
-    line = b"".join(document.splice([*_edits(done, links)]))
+    line = b"".join(document.splice([*_edits(done, links, document.token)]))
     return Looked(line, tuple(found.engine.references(done.reading, visitor)), done, visitor, links, found)
 
 
-def _edits(done: Prepared, links: Mapping[Way, str]) -> Iterator[Edit]:
-    """What is changed. A link stays one where the agent may open it; where words stand for it, they name its file."""
+def _edits(done: Prepared, links: frozenset[Way], token: str) -> Iterator[Edit]:
+    """What is changed. A link stays one where the agent may open it; words that stand for a file name it."""
     fates = {sight.place: sight.fate for sight in done.scene.sights}
     for edit in done.edits:
         fate = fates.get(edit.place)
-        if edit.place not in links or isinstance(fate, Refitted):
-            yield edit
-        elif isinstance(edit, Replace) and (isinstance(fate, Told) or done.rules.blind):
-            assert isinstance(fate, Told | Refused)
-            yield Replace(edit.place, {"type": "text", "text": f"{one_line(links[edit.place])}\n{fate.words}"})
+        if not isinstance(edit, Replace) or not isinstance(fate, Told | Refused):
+            if edit.place not in links or isinstance(fate, Refitted):
+                yield edit
+        elif edit.place not in links or isinstance(fate, Told) or done.rules.blind:
+            name = _name(at(done.reading.tree, *edit.place), token)
+            yield Replace(edit.place, {"type": "text", "text": f"{name}\n{fate.words}"}) if name else edit
+
+
+def _name(block: Json, token: str) -> str:
+    """The address by which an agent, or whoever talks with it, knows a file; pixels in an address are no name."""
+    uri = text_in(block, "uri") or text_in(at(block, "resource"), "uri")
+    is_one = len(uri) <= _LONGEST_ADDRESS and token not in uri and not uri.lower().startswith("data:")
+    return one_line(uri) if is_one else ""
 
 
 def _linked(tree: Json, policy: Policy) -> Iterator[tuple[Way, Block]]:

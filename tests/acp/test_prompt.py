@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from base64 import b64decode
@@ -21,6 +22,7 @@ from sightline import __version__
 from sightline.model.capability import read_image_capability
 from sightline.surfaces.acp.messages import offered
 from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
+from tests.cli.command import sightline
 from tests.look.answering import Model, saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import encode, paint_quadrants, some_colours
@@ -269,22 +271,46 @@ def test_another_model_has_other_eyes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @requirement("acp.learns")
+@pytest.mark.parametrize("model", ["some-model", ""])
 def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}"}
-    with watched(monkeypatch, **acts) as (ours, _):
-        session = ours.open(tmp_path)
-        assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
-        refused, told = ours.prompts()
-        assert refused[-1]["type"] == "image"
-        assert "A door." in told[-1]["text"]
-        ours.prompt(session, image(PICTURE))
-        assert len(ours.prompts()) == 3
-        assert "A door." in ours.prompts()[2][0]["text"]
-    with watched(monkeypatch, **acts) as (ours, _):
-        ours.prompt(ours.open(tmp_path), image(PICTURE))
-        assert [block["type"] for block in ours.prompts()[0]] == ["text"], "another day, the same agent"
+    """For a week, or until it is started again where it does not say which model has refused it."""
+    lab = {**SEES, "agentInfo": {"name": "the lab", "version": "1"}}
+    acts: dict[str, Any] = {"initialize": lab, "session": {"models": {"currentModelId": model}}}
+    with saying("A door.") as eye:
+        settle(monkeypatch, eye)
+        lines = tmp_path / "stderr"
+        with (
+            lines.open("wb") as stderr,
+            editor(*acting(refuses=f"400: {NO_EYES}", **acts), stderr=stderr.fileno()) as ours,
+        ):
+            refused_once(ours, tmp_path)
+            with editor(*acting(**acts)) as other:
+                other.prompt(other.open(tmp_path), image(PICTURE))
+                assert other.prompts()[0][-1]["type"] == ("text" if model else "image"), "another day"
+            (line,) = lines.read_text().splitlines()
+            said = "sightline: the lab has refused a prompt because of its images; images are described"
+            if not model:
+                assert line == f"{said} until it is started again"
+                return
+            undo = "sightline config forget 'the lab/some-model'"
+            assert line == f"{said} for some-model for a week ({undo} takes it back)"
+            assert sightline(*shlex.split(undo)[1:]).code == 0
+            ours.prompt(ours.session(tmp_path), image(PICTURE))
+            assert ours.prompts()[4][-1]["type"] == "image", "taken back"
+
+
+def refused_once(ours: Editor, folder: Path) -> None:
+    session = ours.open(folder)
+    assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
+    refused, told = ours.prompts()
+    assert refused[-1]["type"] == "image"
+    assert "A door." in told[-1]["text"]
+    for each in (session, ours.session(folder)):
+        ours.prompt(each, image(PICTURE))
+        assert "A door." in ours.prompts()[-1][0]["text"]
+    assert len(ours.prompts()) == 4
 
 
 def told(kind: str, **more: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import tempfile
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,8 @@ from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
-from sightline.model.fence import one_line, sound
-from sightline.model.profile import Profile
+from sightline.model.fence import json_line, one_line, sound
+from sightline.model.profile import Lesson, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.scene import Path as Way
@@ -57,6 +58,7 @@ class Where:
     folders: tuple[str, ...] = ()  # in which it works, the first one foremost
     model: str = ""  # as its agent calls it
     suspected: bool = False  # the agent has said that it does not see
+    lessons: tuple[Lesson, ...] = ()  # of this conversation, about a model that has no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     name = sound(agent.name)[:_LONGEST_NAME]
 
     def meant(profile: Profile) -> Profile:
+        for lesson in () if model else where.lessons:
+            profile = profile.learnt(lesson)
         return meant_for(profile, known, agent, suspected=where.suspected)
 
     async def work() -> Looked:
@@ -121,10 +125,32 @@ def again(before: Looked, error: str) -> Future[Looked | None]:
     return begun(work())
 
 
-def taken(looked: Looked) -> None:
-    """What it took to make the agent take a prompt is remembered."""
-    if looked.at is not None and looked.prepared.taught is not None:
-        wait(looked.at.engine.taken(looked.prepared, looked.visitor))
+def taken(looked: Looked) -> tuple[str, Lesson | None]:
+    """What it took to make the agent take a prompt is remembered: what to say of it, and what is not for the record.
+
+    An agent that does not say which model it has may have another one tomorrow.
+    """
+    taught, model = looked.prepared.taught, looked.prepared.scene.model
+    assert looked.at is not None
+    assert taught is not None
+    lesson = taught.lesson
+    kept = replace(taught, lesson=lesson if model else None)
+    wait(looked.at.engine.taken(replace(looked.prepared, taught=kept), looked.visitor))
+    said = f"{one_line(looked.visitor.upstream.name) or 'the agent'} has refused a prompt because of its images"
+    return f"{said}; {_undone(looked.visitor.upstream.name, model, lesson)}", None if model else lesson
+
+
+def _undone(agent: str, model: str, lesson: Lesson | None) -> str:
+    """What a refusal leads to, for how long, and how it is taken back."""
+    if lesson is None:
+        return "it was sent again without what could not be taken"
+    done = "described" if lesson.blind else "made to fit"
+    if not model:
+        return f"images are {done} until it is started again"
+    said, name = f"images are {done} for {one_line(model)} for a week", one_line(f"{agent}/{model}")
+    if agent and "/" not in agent:
+        return f"{said} (sightline config forget {shlex.quote(name)} takes it back)"
+    return f"{said} (in the setting models, {json_line({name: {'vision': True}})} says that it sees)"
 
 
 def refuses(text: str) -> bool:

@@ -19,6 +19,7 @@ from sightline.surfaces.acp.sessions import CANCEL, PROMPT, SHORT, Asked, Id, La
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from sightline.model.profile import Lesson
     from sightline.model.scene import Json
     from sightline.surfaces.acp.capability import Agent
     from sightline.surfaces.acp.eyes import Looked
@@ -43,6 +44,7 @@ class Prompts:
         self._agent, self._say = agent, say
         self.busy = 0  # sessions in which something is looked at
         self._held = 0  # bytes of it
+        self._lessons: tuple[Lesson, ...] = ()  # about a model that the agent does not name
 
     def taken(self, line: bytes, request: Id, session: Session) -> bool:
         """Whether a prompt is looked at, or has to wait; else it goes on as it came."""
@@ -113,8 +115,10 @@ class Prompts:
                 if session.working is None:
                     self._start(session)
             return ()
-        if error is None:
-            eyes.taken(looked)
+        if error is None and looked.prepared.taught is not None:
+            said, lesson = eyes.taken(looked)
+            self._lessons += () if lesson is None else (lesson,)
+            self._say(said)
         words = session.heard if session.heard and len(session.heard) <= SHORT else ""
         if any(said and eyes.refuses(said) for said in (words, _text(error) if error is not None else "")):
             session.suspected = True
@@ -177,7 +181,7 @@ class Prompts:
         with LOADING:
             from sightline.surfaces.acp import eyes
 
-        where = eyes.Where(session.folders, session.model, session.suspected)
+        where = eyes.Where(session.folders, session.model, session.suspected, self._lessons)
         if work.looked is not None:
             return self._again(session, work, work.looked)
         if b"/vision-proxy" in work.line and (text := eyes.typed(work.line)) is not None:

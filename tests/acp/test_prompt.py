@@ -358,6 +358,18 @@ def test_a_prompt_for_which_anything_was_done_is_not_sent_again(
 
 
 @requirement("acp.once")
+def test_a_prompt_that_was_cancelled_is_not_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=SEES, refuses=f"400: {NO_EYES}", late=True) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.send("session/prompt", {"sessionId": session, "prompt": [image(PICTURE)]}, 1)
+        while not ours.prompts():
+            pass
+        ours.send("session/cancel", {"sessionId": session})
+        assert "error" in ours.answer(1)
+        assert len(ours.prompts()) == 1
+
+
+@requirement("acp.once")
 def test_what_an_agent_does_elsewhere_or_says_by_the_way_hinders_no_second_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

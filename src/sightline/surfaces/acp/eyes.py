@@ -47,6 +47,7 @@ from sightline.wire.shape import at, entries, text_in
 _LINKS = 20  # files of one prompt that are opened
 _LONGEST_NAME = 64
 _LONGEST_ADDRESS = 4096
+_LOOKS = (["status"], ["list"], ["describe"], ["redescribe"])  # commands that change nothing
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
 _THROUGH = re.compile(r"\([^()]*\)$")  # by which of an agent's ways a model is asked: no part of its name
 
@@ -162,16 +163,25 @@ def refuses(text: str) -> bool:
     return said is not None and said.kind == "blind"
 
 
-def typed(line: bytes) -> str | None:
-    """The command that a prompt is: all its words. What stands beside others may have come out of a file."""
+def typed(line: bytes) -> tuple[str, bool] | None:
+    """The command with which a prompt begins, and whether it is all its words.
+
+    What stands beside others may have come out of a file: there, only what changes nothing is a command. A question
+    may stand behind a file that is mentioned.
+    """
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     blocks = [block for _, block in entries(at(document.tree, *prompt(document.tree)))] if document else []
     words = [text for block in blocks if (text := text_in(block, "text").strip())]
     embedded = any(text_in(at(block, "resource"), "text") for block in blocks)
-    return words[0] if len(words) == 1 and not embedded and is_command(words[0]) else None
+    if not words or not is_command(words[0]):
+        return None
+    if len(words) == 1 and not embedded:
+        return words[0], True
+    asked = " ".join([words[0], *(each for each in words[1:] if each.startswith("--question"))])
+    return (asked, False) if words[0].split()[1:2] in _LOOKS else None
 
 
-def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def command(text: str, line: bytes, where: Where, images: Sequence[str], *, owner: bool) -> tuple[str, tuple[str, ...]]:
     """What a command answers, and the images that came with it; those that it is to describe need no other name."""
     looked = look(line, Agent(images=True), replace(where, model="", suspected=False))
     done = looked.result() if isinstance(looked, Future) else None
@@ -181,7 +191,7 @@ def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tupl
         text = " ".join([text, *(each.split()[0] for each in pasted)])
     settings = load()
     own = replace(door(settings), policy=_reach(settings, where))
-    return answered(text, own, [*images, *pasted], owner=True), pasted
+    return answered(text, own, [*images, *pasted], owner=owner), pasted
 
 
 def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Desk) -> Looked:

@@ -184,8 +184,9 @@ class Prompts:
         where = eyes.Where(session.folders, session.model, session.suspected, self._lessons)
         if work.looked is not None:
             return self._again(session, work, work.looked)
-        if b"/vision-proxy" in work.line and (text := eyes.typed(work.line)) is not None:
-            self._command(session, work, partial(eyes.command, text, work.line, where, session.images))
+        if b"/vision-proxy" in work.line and (found := eyes.typed(work.line)) is not None:
+            text, owner = found
+            self._command(session, work, partial(eyes.command, text, work.line, where, session.images, owner=owner))
             return b""
         outcome = eyes.look(work.line, self._agent(), where)
         if isinstance(outcome, Refusal):

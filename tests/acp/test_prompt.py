@@ -77,6 +77,18 @@ def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monk
     assert sent.endswith(" ]}}\n")
 
 
+@requirement("acp.prompt")
+def test_a_prompt_is_read_whatever_stands_before_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        params = {"sessionId": ours.open(tmp_path), "prompt": [image(PICTURE)]}
+        before: list[dict[str, Any]] = [{"_meta": {"a": 1}}, {"x": []}, {"params": params}]
+        for number, first in enumerate(before):
+            message = {**first, "jsonrpc": "2.0", "id": number, "method": "session/prompt", "params": params}
+            ours.write(json.dumps(message).encode() + b"\n")
+            assert ours.answer(number)["result"]["stopReason"] == "end_turn"
+            assert "A door." in ours.prompts()[-1][-1]["text"], first
+
+
 @pytest.mark.parametrize("kind", BLOCKS)
 @requirement("acp.prompt")
 def test_an_agent_that_sees_gets_the_pixels_with_their_name(

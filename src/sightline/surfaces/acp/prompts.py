@@ -86,10 +86,11 @@ class Prompts:
                     self._open.asked.pop(work.request, None)
                     if work.future is not None:
                         work.future.cancel()
+                    name = messages.token(work.asked)
                     answers.append(
-                        messages.result(work.request, {"stopReason": "cancelled"})
+                        messages.result(name, {"stopReason": "cancelled"})
                         if whole
-                        else messages.error(work.request, _CANCELLED, "the request was cancelled")
+                        else messages.error(name, _CANCELLED, "the request was cancelled")
                     )
         if answers:  # from a thread of its own: an editor that writes may not be reading
             threading.Thread(target=self._to_editor.write, args=answers, daemon=True).start()
@@ -251,9 +252,8 @@ class Prompts:
         if not self._settled(work, answered=True):
             return
         chunk: dict[str, Json] = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": words}}
-        self._to_editor.write(
-            messages.update(session.id, chunk), messages.result(work.request, {"stopReason": "end_turn"})
-        )
+        name = messages.token(work.asked)
+        self._to_editor.write(messages.update(session.id, chunk), messages.result(name, {"stopReason": "end_turn"}))
 
 
 def _text(error: object) -> str:

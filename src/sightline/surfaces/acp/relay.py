@@ -45,7 +45,7 @@ class Relay:
     # What is read.
 
     def up(self, head: Head) -> int:
-        if head.method in _READ or (head.method is None and head.holds == "params"):
+        if head.method in _READ or head.tells_nothing:
             return WHOLE
         return WHOLE if self._prompts.busy and head.method is not None else 0
 
@@ -60,7 +60,9 @@ class Relay:
         if head.holds == "params":
             return _LONGEST_UPDATE
         asked = self._open.asked
-        return WHOLE if asked and (head.id is None or head.id in asked) else 0
+        if asked and (head.id is None or head.id in asked):
+            return WHOLE
+        return _LONGEST_UPDATE if head.tells_nothing else 0
 
     # From the editor.
 

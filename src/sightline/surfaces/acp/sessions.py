@@ -69,6 +69,11 @@ class Work:
     cancelled: bool = False
     settled: bool = False  # it has gone on, or was answered: there is nothing left to be cancelled here
 
+    @property
+    def asked(self) -> bytes:
+        """What the editor has written, or what was made of it: not what the agent has answered."""
+        return self.looked.line if self.looked is not None else self.line
+
 
 @dataclass(slots=True)
 class Asked:

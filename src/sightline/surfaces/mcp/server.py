@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 
 from sightline import __version__
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("sightline")
 
 Context = ServerRequestContext[Any, Any]
+_ANSWERED_WITHIN = 3600.0  # seconds: a person answers
 _FAULT = "Sightline itself failed over this call (try it once more, or another way)"
 _INSTRUCTIONS = (
     "Sightline gives you eyes. view_image shows an image file to you, if you see images. If you do not, or need more"
@@ -102,5 +104,6 @@ def server(terms: Terms) -> Server[Any]:
         on_get_prompt=door.prompt,
     )
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
-    made.middleware.append(_once)
+    sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(ttl=_ANSWERED_WITHIN), default_audience="sightline")
+    made.middleware += [_once, sealed]
     return made

@@ -30,7 +30,7 @@ from sightline.model.scene import Json
 from sightline.sources import reference
 from sightline.sources.file import outside
 from sightline.surfaces.mcp import resources
-from sightline.surfaces.mcp.asking import Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
+from sightline.surfaces.mcp.asking import Asked, Context, Needs, agreed, answers, can_elicit, has_roots, is_modern
 from sightline.surfaces.mcp.clients import Client, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
@@ -39,7 +39,9 @@ from sightline.surfaces.mcp.terms import Terms
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
-_DECLINED = 1024  # answers that are remembered
+_REMEMBERED = 1024  # answers
+_FOR_GOOD = "? `sightline consent no {}` takes it back."
+_MEANWHILE = " {}? `sightline consent yes {}` in a shell agrees for good."
 _NAME = 100  # letters of a client's name
 _SAID = 50  # images of a list that somebody reads
 _TOOLS: Mapping[str, str] = {
@@ -50,6 +52,8 @@ _TOOLS: Mapping[str, str] = {
     "video_analyze": "Ask about a video",
 }  # a host reads and edits texts itself
 
+Caller = tuple[str, str, str]
+
 
 def _nobody(door: Door) -> str:
     return ""
@@ -58,8 +62,9 @@ def _nobody(door: Door) -> str:
 class Service:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._declined: Shelf[bool] = Shelf(_DECLINED)  # who said no to whom is not asked with every call
-        self._asking: Shelf[asyncio.Lock] = Shelf(_DECLINED)  # who is being asked
+        self._declined: Shelf[bool] = Shelf(_REMEMBERED)  # who said no to whom is not asked with every call
+        self._agreed: Shelf[bool] = Shelf(_REMEMBERED)  # who said yes to whom, for itself
+        self._asking: Shelf[asyncio.Lock] = Shelf(_REMEMBERED)  # who is being asked
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 
     def roots_changed(self) -> None:
@@ -182,14 +187,34 @@ class Service:
         caller = _caller(ctx, door)
         async with self._asking.get(caller) or self._asking.put(caller, asyncio.Lock()):  # calls come in parallel
             provider = await self._unasked(ctx, door, awaited)
-            said = await answers(ctx, params, Needs(provider, roots=bool(provider) and roots and is_modern(ctx)))
-            if isinstance(said, types.InputRequiredResult):
-                return said
-            if said.agreed:
-                await asyncio.to_thread(door.record.consent, provider, given=True)
-            elif provider:
-                self._declined.put((*caller, provider), value=True)
-        return door
+            if provider and (*caller, provider) not in self._agreed:
+                lasts = self._lasts(caller, door, provider)
+                said = await answers(ctx, params, Needs(provider, roots and is_modern(ctx), caller, lasts))
+                if isinstance(said, types.InputRequiredResult):
+                    return said
+                if not said.agreed:
+                    self._declined.put((*caller, provider), value=True)
+                    return door
+                await self._keep(caller, door, provider)
+        return door if door.owner or not provider else replace(door, record=agreed(door.record, provider))
+
+    def _lasts(self, caller: Caller, door: Door, provider: str) -> str:
+        if door.owner:
+            return _FOR_GOOD.format(provider)
+        how_long = "for this client, until Sightline ends" if self._is_told_apart(caller) else "for this one call"
+        return _MEANWHILE.format(f"({how_long})", provider)
+
+    async def _keep(self, caller: Caller, door: Door, provider: str) -> None:
+        """The owner's word counts for good and everywhere. Anybody may have found an open port: theirs counts for
+        themselves, and for the one call where the next one may be somebody else's."""
+        if door.owner:
+            await asyncio.to_thread(door.record.consent, provider, given=True)
+        elif self._is_told_apart(caller):
+            self._agreed.put((*caller, provider), value=True)
+
+    def _is_told_apart(self, caller: Caller) -> bool:
+        scope, _, session = caller
+        return bool(session) or scope != self._terms.anybody
 
     async def _unasked(self, ctx: Context, door: Door, awaited: Callable[[Door], str]) -> str:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
@@ -257,7 +282,7 @@ def _is_path(text: str) -> bool:
     return isinstance(reference.parse(text), reference.Named)
 
 
-def _caller(ctx: Context, door: Door) -> tuple[str, str, str]:
+def _caller(ctx: Context, door: Door) -> Caller:
     """As far as callers can be told apart: by credential, by name, and by session where the era has some."""
     told = ctx.session.client_params
     session = ctx.request.headers.get("mcp-session-id", "") if ctx.request is not None else ""

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import ElicitRequestFormParams, ElicitResult, ListRootsResult, Root, RootsListChangedNotification
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsResult,
+    Root,
+    RootsListChangedNotification,
+)
 
 from tests.cli.command import sightline
 from tests.look.eyes import ABSENT
@@ -46,6 +54,7 @@ def consents() -> Any:
 
 
 @requirement("mcp.consent")
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
 async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(way: Way, folder: Path) -> None:
     user = User("accept")
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
@@ -57,6 +66,88 @@ async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(wa
     assert f"images, crops, pages and frames may be sent to {NOBODY} to be looked at" in asked
     assert f"sightline consent no {NOBODY}" in asked
     assert consents() == {NOBODY: True}
+
+
+@requirement("mcp.consent")
+@requirement("mcp.consent.own")
+@pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
+async def test_over_http_who_agrees_does_so_for_itself(way: Way, folder: Path) -> None:
+    """Anybody of this machine may have found the port: their yes is not the owner's."""
+    with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
+        for headers, asked in (({}, 1 if way[1] == "legacy" else 3), ({"x-api-key": "one"}, 1)):
+            user = User("accept")
+            async with at(f"{url}/mcp", way, headers=headers, elicitation_callback=user) as one:
+                for _ in range(2):
+                    result = await one.call_tool("analyze_image", CALL)
+                    assert result.is_error, "nobody is there"
+                    assert "consent" not in texts(result)[0]
+                file = {"prompt": "?", "file_path": str(folder / "shot.png"), "model": "far/eye"}
+                assert "consent" not in texts(await one.call_tool("vision_analyze", file))[0]
+            assert len(user.asked) == asked, "without a session or a key, each time"
+            assert f"may be sent to {NOBODY} to be looked at: is that all right (for this " in user.asked[0]
+            assert f"`sightline consent yes {NOBODY}` in a shell agrees for good" in user.asked[0]
+            for others in ({}, {"x-api-key": "two"}):
+                async with at(f"{url}/mcp", way, headers=others) as other:
+                    no = texts(await other.call_tool("analyze_image", CALL))[0]
+                    assert f"sightline consent yes {NOBODY}" in no
+        assert consents() == {}
+        sightline("consent", "no", NOBODY, env=ELSEWHERE)
+        async with at(f"{url}/mcp", way, headers={"x-api-key": "one"}, elicitation_callback=user) as one:
+            assert f"sightline consent yes {NOBODY}" in texts(await one.call_tool("analyze_image", CALL))[0]
+        assert consents() == {NOBODY: False}, "and the owner's no is a no"
+
+
+@requirement("mcp.consent.asked")
+@pytest.mark.parametrize("way", [WAYS[1], WAYS[3]], ids="-".join)
+async def test_an_answer_to_a_question_that_was_not_asked_is_none(way: Way, folder: Path) -> None:
+    yes: Any = {f"consent:{NOBODY}": ElicitResult(action="accept", content={})}
+    user = User("decline")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=user) as one:
+
+        async def said(state: str | None, call: dict[str, Any] = CALL, name: str = "analyze_image") -> Any:
+            return await one.session.call_tool(
+                name, call, input_responses=yes, request_state=state, allow_input_required=True
+            )
+
+        unasked = await said(None)
+        assert isinstance(unasked, InputRequiredResult)
+        state = unasked.request_state
+        assert state is not None
+        assert NOBODY not in state
+        for forged in ("", json.dumps([NOBODY, "", "test", ""]), state[:-2] + ("AA" if state[-2:] != "AA" else "BB")):
+            with pytest.raises(MCPError, match="requestState"):
+                await said(forged)
+        with pytest.raises(MCPError, match="requestState"):
+            await said(state, {**CALL, "question": "Another one?"})
+        assert consents() == {}
+        assert "consent" not in texts(await said(state))[0], "and what was asked may be answered"
+    assert consents() == ({NOBODY: True} if way[0] == "stdio" else {})
+
+
+@requirement("mcp.consent.asked")
+async def test_a_question_is_answered_by_whom_it_was_asked(folder: Path) -> None:
+    yes: Any = {f"consent:{NOBODY}": ElicitResult(action="accept", content={})}
+    user = User("decline")
+    with served(folder, "--root", str(folder), env=ELSEWHERE) as url:
+        state = None
+        for credential in ("one", "two"):
+            headers = {"x-api-key": credential}
+            async with at(f"{url}/mcp", WAYS[3], headers=headers, elicitation_callback=user) as one:
+                again = await one.session.call_tool(
+                    "analyze_image", CALL, input_responses=yes, request_state=state, allow_input_required=True
+                )
+                assert isinstance(again, InputRequiredResult)
+                state = again.request_state
+
+
+@requirement("mcp.http.workers")
+@pytest.mark.parametrize("way", WAYS[2:], ids="-".join)
+async def test_where_the_answer_may_meet_another_process_nobody_is_asked(way: Way, folder: Path) -> None:
+    user = User("accept")
+    with served(folder, "--root", str(folder), "--workers", "2", env=ELSEWHERE) as url:
+        async with at(f"{url}/mcp", way, elicitation_callback=user) as one:
+            assert f"sightline consent yes {NOBODY}" in texts(await one.call_tool("analyze_image", CALL))[0]
+    assert (user.asked, consents()) == ([], {})
 
 
 @requirement("mcp.consent")
@@ -114,7 +205,7 @@ async def test_nobody_is_asked_about_a_call_that_fails_whatever_they_say(way: Wa
         assert user.asked == []
         await one.call_tool("vision_analyze", {"prompt": "?", "file_path": file, "model": "far/eye"})
         assert len(user.asked) == 1
-    assert consents() == {NOBODY: True}
+    assert consents() == ({NOBODY: True} if way[0] == "stdio" else {})
 
 
 @requirement("mcp.consent.matters")

@@ -14,7 +14,7 @@ from mcp.client import Client
 
 from tests.cli.command import sightline
 from tests.look.eyes import eyes, named
-from tests.mcp.serving import WAYS, Way, at, images, served, texts
+from tests.mcp.serving import MODERN, WAYS, Way, at, images, served, texts
 from tests.proxy.raw import Got, exchange, plug
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -74,6 +74,46 @@ def test_what_is_no_message_is_told_in_a_line(folder: Path) -> None:
                 assert (got.status, told["error"]["code"]) == (400, code), body[:40]
                 assert len(told["error"]["message"].splitlines()) == 1
         assert post(url, body=PING).status in (200, 400), "and it goes on"
+
+
+@requirement("mcp.http.remedies")
+def test_who_calls_wrongly_is_told_how_to(folder: Path) -> None:
+    now = ("mcp-protocol-version", MODERN)
+    cases: list[tuple[str, list[tuple[str, str]], int, str]] = [
+        ("POST", [], 400, "(send initialize first, and the mcp-session-id of its answer with every request)"),
+        ("GET", [], 400, "(send initialize first, and the mcp-session-id of its answer with every request)"),
+        ("POST", [("mcp-session-id", "made-up")], 404, "(send initialize again)"),
+        ("POST", [("content-type", "text/plain")], 400, "(send content-type: application/json)"),
+        ("POST", [("accept", "text/html")], 406, "(send accept: application/json, text/event-stream)"),
+        ("POST", [now, ("accept", "text/html")], 406, "(send accept: application/json, text/event-stream)"),
+        ("PUT", [], 405, "(send POST)"),
+        ("GET", [now], 405, "(send POST)"),
+        ("POST", [now], 400, "(send them, or initialize first as clients up to 2025-11-25 do)"),
+    ]
+    with served(folder) as url:
+        for method, headers, status, remedy in cases:
+            got = post(url, *headers, method=method)
+            assert got.status == status, (method, headers)
+            told = got.body.decode()
+            words = json.loads(told)["error"]["message"] if told.startswith("{") else told
+            assert words.endswith(remedy), (method, headers)
+
+
+@requirement("mcp.bad_params")
+def test_arguments_that_are_none_are_a_result_in_the_new_era_too(folder: Path) -> None:
+    about = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "view_image")]
+    with served(folder, "--root", str(folder)) as url:
+        for arguments, kinds in (([1], ["text"]), (json.dumps({"path": "shot.png"}), ["text", "image"])):
+            params = {"name": "view_image", "arguments": arguments, "_meta": about}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+            result = json.loads(post(url, *headers, body=body).body)["result"]
+            assert (result["isError"], result["resultType"]) == (len(kinds) == 1, "complete")
+            assert [block["type"] for block in result["content"]] == kinds
 
 
 @requirement("mcp.http.guarded")

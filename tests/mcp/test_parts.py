@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sightline.model.image import Kept
 from sightline.surfaces.mcp import resources
 from sightline.surfaces.mcp.clients import ANY, Client, client, within
 from sightline.surfaces.mcp.folders import paths
+from sightline.surfaces.mcp.server import unwrapped
 from tests.requirements import requirement
 
 IMAGE: Any = {"type": "image", "data": "QUJD", "mimeType": "image/png"}
@@ -99,3 +101,11 @@ def test_folders_are_named_by_addresses_of_files(tmp_path: Path) -> None:
     bad = ["file://elsewhere/tmp", "http://localhost/tmp", "file:", "file://[", (tmp_path / "file").as_uri(), "/tmp"]
     assert list(paths([*bad, *good])) == [odd, tmp_path]
     assert len(list(paths([tmp_path.as_uri()] * 1000))) == 64
+
+
+@requirement("mcp.bad_params")
+@given(some.dictionaries(some.text(), some.text() | some.integers(-(2**53), 2**53) | some.booleans()), some.text())
+def test_an_object_comes_back_out_of_its_text_and_any_text_is_borne(held: dict[str, Any], words: str) -> None:
+    assert unwrapped(json.dumps(held)) == held
+    found = unwrapped(words)
+    assert found == (words if words.strip() else {}) or json.loads(words) == found

@@ -136,8 +136,6 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(folder: Path
         raw.send(b"   ")
         raw.hello()
         assert raw.ask("no/such/method", 2)["error"]["code"] == -32601
-        assert raw.ask("tools/call", 3, name=7)["error"]["code"] == -32602
-        assert raw.ask("tools/call", 4, name="view_image", arguments=[])["error"]["code"] == -32602
         raw.send({"jsonrpc": "2.0", "id": 99, "result": {}})  # to a question that nobody asked
         raw.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "nobody's"}})
         raw.send({"jsonrpc": "2.0", "method": "notifications/unheard-of"})
@@ -172,6 +170,56 @@ def test_whoever_waits_for_a_request_that_is_none_is_told(folder: Path) -> None:
             assert (said["id"], said["error"]["code"]) == (number, code), line
             assert ("half a surrogate pair" in said["error"]["message"]) == (line is half)
         assert raw.ask("ping", 9)["result"] == {}
+        assert raw.left() == b""
+
+
+@requirement("mcp.bad_params")
+def test_what_is_filled_in_wrongly_is_told_with_what_to_do(folder: Path) -> None:
+    with pipe(folder) as raw:
+        early = raw.ask("tools/list", 1)["error"]
+        assert (early["code"], early["message"]) == (
+            -32602,
+            "nobody has shaken hands on this connection (send initialize first)",
+        )
+        raw.hello()
+        wrong: list[tuple[str, dict[str, Any], str]] = [
+            ("tools/call", {}, "params.name"),
+            ("tools/call", {"name": 7, "arguments": {}}, "params.name"),
+            ("prompts/get", {"name": "describe", "arguments": [1]}, "params.arguments"),
+            ("prompts/get", {"name": "describe", "arguments": {"images": 7}}, "params.arguments.images"),
+            ("resources/read", {}, "params.uri"),
+            ("resources/read", {"uri": {"a\nb": 1}}, "params.uri"),
+        ]
+        for number, (method, params, where) in enumerate(wrong, start=2):
+            error = raw.ask(method, number, **params)["error"]
+            assert error["code"] == -32602
+            assert error["message"].startswith(f"{method} is not as it should be: {where}: ")
+            assert error["message"].endswith(f"modelcontextprotocol.io/specification says how {method} is called)")
+            assert "\n" not in error["message"]
+        assert raw.left() == b""
+
+
+@requirement("mcp.bad_calls")
+@requirement("mcp.bad_params")
+def test_arguments_that_are_none_are_a_result_that_the_model_reads(folder: Path) -> None:
+    with pipe(folder) as raw:
+        raw.hello()
+        half, deep = '{"path": "\\ud800"}', '{"path":' * 5000 + "1" + "}" * 5000
+        for number, given in enumerate([[1], [], 7, True, "shot.png", '["shot.png"]', "{", half, deep], start=2):
+            said = raw.ask("tools/call", number, name="view_image", arguments=given)["result"]
+            assert said["isError"], given
+            (block,) = said["content"]
+            assert block["text"] == (
+                "the arguments of a call are one object, and these are none"
+                ' (write them as the schema of the tool says, such as {"path": "shot.png"})'
+            )
+        as_text = raw.ask("tools/call", 20, name="view_image", arguments=json.dumps({"path": "shot.png"}))["result"]
+        assert [block["type"] for block in as_text["content"]] == ["text", "image"], "an object that came as its text"
+        assert not raw.ask("tools/call", 22, name="list_images", arguments="")["result"].get("isError"), (
+            "there are none"
+        )
+        prompt = raw.ask("prompts/get", 21, name="describe", arguments=json.dumps({"images": "gone.png"}))["result"]
+        assert "no such file" in prompt["messages"][0]["content"]["text"]
         assert raw.left() == b""
 
 

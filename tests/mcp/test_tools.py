@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.look.eyes import eyes, named, size_of
 from tests.mcp.serving import MODERN, WAYS, Way, client, images, texts
@@ -119,6 +120,61 @@ async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> 
         assert "there is no tool 'analyze_image' here (view_image, list_images)" in texts(no)[0]
     async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
         assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
+
+
+@requirement("mcp.toolset")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_what_is_no_tool_here_is_no_prompt_and_no_resource_either(way: Way, folder: Path) -> None:
+    """Some hosts let models take prompts and read resources: a tool that is switched off must not be there by these."""
+    async with client(way, folder, env={"SIGHTLINE_TOOLSET": "view_image"}) as one:
+        digest = json.loads(texts(await one.call_tool("view_image", {"path": "shot.png"}))[0])["image"][7:]
+        assert not {"describe", "redescribe", "list"} & {each.name for each in (await one.list_prompts()).prompts}
+        for verb, filled, tool in [
+            ("describe", {"images": "shot.png"}, "analyze_image"),
+            ("redescribe", {"image": "shot.png"}, "analyze_image"),
+            ("list", {}, "list_images"),
+        ]:
+            with pytest.raises(MCPError) as no:
+                await one.get_prompt(verb, filled)
+            remedy = f"(the user runs: sightline config set toolset view_image,{tool})"
+            assert no.value.error.message == f"the setting toolset has no {tool} {remedy}"
+        assert (await one.get_prompt("status", {})).messages
+        assert len((await one.list_resources()).resources) == 1
+        assert (await one.read_resource(f"sightline://sha256/{digest}")).contents
+    async with client(way, folder, env={"SIGHTLINE_TOOLSET": "list_images,analyze_image"}) as one:
+        assert {"describe", "redescribe", "list"} <= {each.name for each in (await one.list_prompts()).prompts}
+        assert (await one.list_resources()).resources == []
+        assert (await one.list_resource_templates()).resource_templates == []
+        with pytest.raises(MCPError, match="the setting toolset has no view_image"):
+            await one.read_resource(f"sightline://sha256/{digest}")
+
+
+@requirement("mcp.toolset")
+async def test_a_host_that_gets_no_pixels_is_told_of_tools_that_it_has(folder: Path) -> None:
+    for toolset, words in [
+        ("view_image,analyze_image,vision_analyze", "ask analyze_image about it, by its path or its sha256"),
+        ("view_image,vision_analyze", "ask vision_analyze about it, by its path"),
+        ("view_image", "the user's setting `toolset` offers nothing that answers in words"),
+    ]:
+        async with client(WAYS[0], folder, env={"SIGHTLINE_TOOLSET": toolset}, name="@cline/core") as one:
+            said = texts(await one.call_tool("view_image", {"path": "shot.png"}))
+            assert said[-1] == f"[this host shows its model no images of tools: {words}]"
+
+
+@requirement("mcp.resources")
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_a_resource_is_listed_as_no_other_than_it_is_read(way: Way, folder: Path) -> None:
+    """It is made smaller for the host: how many bytes and of which kind is known when it is read."""
+    (folder / "wide.png").write_bytes(paint_quadrants(COLOURS, (2600, 1300)))
+    async with client(way, folder) as one:
+        told = json.loads(texts(await one.call_tool("view_image", {"path": "wide.png"}))[0])
+        (listed,) = (await one.list_resources()).resources
+        assert (listed.size, listed.mime_type) == (None, None)
+        assert listed.title == "wide.png (image/png, 2600x1300)"
+        held = (await one.read_resource(listed.uri)).contents[0].model_dump(by_alias=True)
+        about = held["_meta"]["sightline/image"]
+        assert (about["image"], about["width"], about["bytes"]) == (told["image"], 2600, told["bytes"])
+        assert about["shown"]["width"] == size_of(b64decode(held["blob"])).width == told["shown"]["width"]
 
 
 @requirement("mcp.limits")

@@ -95,12 +95,14 @@ def _mounted(mount: Mount) -> dict[str, Mount]:
 
 
 def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
-    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who cannot agree for the user.
+    """The tools for MCP hosts. A host that has to bring a token is somebody else's, who agrees to nothing here.
 
-    `alone`: no other process answers at the same address.
+    `alone`: no other process answers at the same address; else who answers a question may meet one that has not asked.
     """
     turns = lru_cache(_CALLERS)(lambda scope: Turns())
-    return Mount(Terms(partial(_served, whole, reach, turns), consents=not token), stateless=not alone)
+    anybody = whole.record.scope_of(ANYBODY)
+    terms = Terms(partial(_served, whole, reach, turns), consents=alone and not token, anybody=anybody)
+    return Mount(terms, stateless=not alone)
 
 
 def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:

@@ -114,7 +114,7 @@ def awaited(ask: Ask | Unanswered) -> str:
     if isinstance(who, Unanswered) or not who.receiver:
         return ""
     subject = ask.subject()
-    return "" if isinstance(subject, Unanswered) or subject.beyond(who) else who.receiver
+    return "" if isinstance(subject, Unanswered) or subject.beyond(who) is not None else who.receiver
 
 
 def _answered(ask: Ask | Unanswered) -> Envelope | Unanswered:

@@ -1,16 +1,19 @@
 """What a call needs of its client: the user's consent, and the folders that the client works in.
 
 Up to 2025-11-25 the server asks while a call is under way. From 2026-07-28 on it answers what it needs, and the client
-calls again with the answers to all questions of that call, so nothing has to be remembered in between.
+calls again with the answers to all questions of that call, so nothing has to be remembered in between. An answer about
+consent counts only beside the sealed state of the question: what nobody was asked, nobody has agreed to.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -19,6 +22,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from sightline.model.ports import Record
 from sightline.passes.words import SENT
 from sightline.surfaces.mcp.folders import paths
 
@@ -34,6 +38,13 @@ _ROOTS_SECONDS = 10.0  # a program answers, not a person
 class Needs:
     consent: str = ""  # the provider that would get images
     roots: bool = False
+    caller: tuple[str, ...] = ()  # who would agree
+    lasts: str = ""  # for how long that would be, and how it is otherwise
+
+    @property
+    def state(self) -> str | None:
+        """What a question is known by when its answer comes."""
+        return json.dumps([self.consent, *self.caller]) if self.consent else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +73,15 @@ def is_modern(ctx: Context) -> bool:
 async def answers(ctx: Context, params: Asked, needs: Needs) -> Answers | types.InputRequiredResult:
     requests: dict[str, types.ElicitRequest | types.ListRootsRequest] = {}
     if needs.consent:
-        requests[_name(needs.consent)] = _question(needs.consent)
+        requests[_name(needs.consent)] = _question(needs.consent, needs.lasts)
     if needs.roots:
         requests[_ROOTS] = types.ListRootsRequest()
     if not requests:
         return Answers()
     if is_modern(ctx):
         given = params.input_responses or {}
-        return _read(given, needs) if requests.keys() <= given.keys() else _required(requests)
+        asked = needs.state is None or params.request_state == needs.state
+        return _read(given, needs) if asked and requests.keys() <= given.keys() else _required(requests, needs.state)
     found = {name: answer for name, request in requests.items() if (answer := await _sent(ctx, request)) is not None}
     return _read(found, needs)
 
@@ -79,14 +91,14 @@ def _name(provider: str) -> str:
     return f"consent:{provider}"
 
 
-def _question(provider: str) -> types.ElicitRequest:
-    message = f"{SENT.format(provider)}: is that all right? `sightline consent no {provider}` takes it back."
+def _question(provider: str, lasts: str) -> types.ElicitRequest:
+    message = f"{SENT.format(provider)}: is that all right{lasts}"
     form = types.ElicitRequestFormParams(message=message, requested_schema={"type": "object", "properties": {}})
     return types.ElicitRequest(params=form)
 
 
-def _required(requests: Mapping[str, types.InputRequest]) -> types.InputRequiredResult:
-    return types.InputRequiredResult(input_requests=dict(requests))
+def _required(requests: Mapping[str, types.InputRequest], state: str | None) -> types.InputRequiredResult:
+    return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
 
 async def _sent(
@@ -109,3 +121,26 @@ def _read(found: Mapping[str, object], needs: Needs) -> Answers:
         agreed.action == "accept" if isinstance(agreed, types.ElicitResult) else None,
         tuple(paths(str(root.uri) for root in roots.roots)) if isinstance(roots, types.ListRootsResult) else None,
     )
+
+
+class _Agreed:
+    """A record in which one provider is agreed to; in the record itself it is not."""
+
+    def __init__(self, record: Record, provider: str) -> None:
+        self._record, self._provider = record, provider
+
+    def consents(self) -> Mapping[str, bool]:
+        return {self._provider: True, **self._record.consents()}  # the owner's no is a no
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+
+def agreed(record: Record, provider: str) -> Record:
+    """The record for somebody who has agreed for themselves alone; the same one each time, as seers are kept by it."""
+    return _agreed(cast("Any", record), provider)
+
+
+@lru_cache(64)
+def _agreed(record: Record, provider: str) -> Record:
+    return cast("Record", _Agreed(record, provider))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sightline.model.scene import Json
 
 _PER_TOKEN = 4  # characters, as hosts count
 _CUT = " [cut off here]"
-_NEVER = "[this host shows its model no images of tools: ask analyze_image about it, by its path or its sha256]"
+_NEVER = "[this host shows its model no images of tools: {}]"
+_INSTEAD: Mapping[str, str] = {
+    "analyze_image": "ask analyze_image about it, by its path or its sha256",
+    "vision_analyze": "ask vision_analyze about it, by its path",
+}  # the best first
+_NOTHING = "the user's setting `toolset` offers nothing that answers in words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,11 @@ def client(name: str) -> Client:
     return next((known for start, known in _KNOWN.items() if name.startswith(start)), ANY)
 
 
-def within(content: list[Json], limits: Client) -> list[Json]:
-    """A result as the host takes it whole: words get up to a half, images the rest; what is left out is said."""
+def within(content: list[Json], limits: Client, offers: Collection[str] = tuple(_INSTEAD)) -> list[Json]:
+    """A result as the host takes it whole: words get up to a half, images the rest; what is left out is said.
+
+    `offers`: the tools that the host is offered.
+    """
     words = [block for block in content if not _is_image(block)]
     left = limits.tokens * _PER_TOKEN // 2
     texts: list[Json] = []
@@ -51,9 +59,13 @@ def within(content: list[Json], limits: Client) -> list[Json]:
     pictures = [block for block in content if _is_image(block)]
     shown = pictures[: max(0, min(limits.images, room // limits.image_tokens))]
     omitted = len(pictures) - len(shown)
-    why = f"[{omitted} more images had no room in this result]" if limits.images else _NEVER
+    why = f"[{omitted} more images had no room in this result]" if limits.images else _never(offers)
     said: list[Json] = [{"type": "text", "text": why}]
     return [*texts, *(said if omitted else []), *shown]
+
+
+def _never(offers: Collection[str]) -> str:
+    return _NEVER.format(next((what for tool, what in _INSTEAD.items() if tool in offers), _NOTHING))
 
 
 def _is_image(block: Json) -> bool:

@@ -25,6 +25,18 @@ _BAD_MESSAGE = {
     "code": -32600,
     "message": "this is no JSON-RPC message (see https://www.jsonrpc.org/specification)",
 }
+_REMEDIES = {
+    "missing session id": "send initialize first, and the mcp-session-id of its answer with every request",
+    "session not found": "send initialize again",
+    "expired session id": "send initialize again",
+    "has been terminated": "send initialize again",
+    "too many open sessions": "end some with DELETE, or try again later",
+    "not acceptable": "send accept: application/json, text/event-stream",
+    "content-type": "send content-type: application/json",
+    "method not allowed": "send POST",
+    "params._meta": "send them, or initialize first as clients up to 2025-11-25 do",
+}  # to words of the SDK
+_WORDLESS = {405: "Method Not Allowed", 406: "Not Acceptable"}
 _ABSENT = {
     "jsonrpc": "2.0",
     "id": None,
@@ -97,22 +109,30 @@ class _Told:
         whole = {"body": b"", "more_body": False, **message}
         if self._start is not None:
             begun, self._start = self._start, None
-            whole["body"] = whole["body"] if whole["more_body"] else _in_a_line(whole["body"])
+            words = whole["body"] or _WORDLESS.get(begun["status"], "").encode()
+            whole["body"] = whole["body"] if whole["more_body"] else _in_a_line(words)
             kept = [(name, value) for name, value in begun["headers"] if name.lower() != b"content-length"]
             await self._send({**begun, "headers": kept})
         await self._send(whole)
 
 
 def _in_a_line(body: bytes) -> bytes:
-    """What is no message is told in several lines by the SDK, with what it is not; and as if it had bad parameters."""
+    """With what to do. What is no message is told in several lines by the SDK, and as if it had bad parameters."""
     try:
         told = json.loads(body)
     except ValueError:
-        return body
+        return _remedied(body.decode(errors="replace")).encode()
     match told:
         case {"error": {"message": str(words)}} if "\n" in words:
             return json.dumps({**told, "error": _BAD_MESSAGE}).encode()
+        case {"error": {"message": str(words)} as error}:
+            return json.dumps({**told, "error": {**error, "message": _remedied(words)}}).encode()
     return body
+
+
+def _remedied(words: str) -> str:
+    remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in words.lower()), "")
+    return f"{words} ({remedy})" if remedy else words
 
 
 async def _absent(send: Send) -> None:

@@ -52,6 +52,7 @@ _WHAT: Mapping[str, str] = {
     "list": "The images that can be seen again",
     "status": "Who looks, who may be asked, and what is set",
 }
+LIKE: Mapping[str, str] = {"describe": "analyze_image", "redescribe": "analyze_image", "list": "list_images"}  # tools
 PROMPTS: Mapping[str, tuple[str, tuple[Blank, ...]]] = {
     verb: (_WHAT.get(verb, f"The setting {verb}"), _BLANKS[verb]) for verb in USAGE
 }

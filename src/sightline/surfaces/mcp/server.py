@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+from pydantic_core import from_json
 
 from sightline import __version__
+from sightline.model.fence import one_line
+from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.terms import Terms
 
 if TYPE_CHECKING:
@@ -21,7 +27,19 @@ if TYPE_CHECKING:
 log = logging.getLogger("sightline")
 
 Context = ServerRequestContext[Any, Any]
+_ANSWERED_WITHIN = 3600.0  # seconds: a person answers
 _FAULT = "Sightline itself failed over this call (try it once more, or another way)"
+_PLAINLY = {
+    "Invalid request parameters": "nobody has shaken hands on this connection (send initialize first)",
+    "Invalid or expired requestState": "this requestState is of no question that was asked here of late"
+    " (send the call again without requestState)",
+}  # what the SDK says
+_NO_OBJECT = Refusal(
+    "invalid_input",
+    "the arguments of a call are one object, and these are none",
+    'write them as the schema of the tool says, such as {"path": "shot.png"}',
+)
+_WHERE = 100  # letters
 _INSTRUCTIONS = (
     "Sightline gives you eyes. view_image shows an image file to you, if you see images. If you do not, or need more"
     " than you see, analyze_image asks somebody who sees about one or several images or parts of them, and answers in"
@@ -86,6 +104,35 @@ async def _once(ctx: Context, call_next: CallNext) -> HandlerResult:
     return await call_next(ctx)
 
 
+async def _shaped(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Models write an object as its text: that is taken. Of all else that has a wrong shape it is told what, where and
+    what to do: a call's arguments are a model's, who reads results; the rest is the client's."""
+    given = (ctx.params or {}).get("arguments")
+    if isinstance(given, str):
+        ctx = replace(ctx, params={**(ctx.params or {}), "arguments": unwrapped(given)})
+    try:
+        return await call_next(ctx)
+    except ValidationError as trouble:
+        found = trouble.errors(include_url=False, include_context=False, include_input=False)[0]
+        if ctx.method == "tools/call" and found["loc"][-1:] == ("arguments",):
+            return types.CallToolResult(content=[types.TextContent(text=str(_NO_OBJECT))], is_error=True)
+        where = one_line(".".join(map(str, found["loc"])))[:_WHERE]
+        what = f"{ctx.method} is not as it should be: {where}: {found['msg']}"
+        remedy = f"https://modelcontextprotocol.io/specification says how {ctx.method} is called"
+        raise MCPError(types.INVALID_PARAMS, f"{what} ({remedy})") from None
+    except MCPError as no:
+        raise MCPError(no.error.code, _PLAINLY.get(no.error.message, no.error.message), no.error.data) from None
+
+
+def unwrapped(text: str) -> object:
+    """The object that a text is; any other text as it is."""
+    try:
+        found = from_json(text, allow_inf_nan=False) if text.strip() else {}
+    except ValueError:
+        return text
+    return found if isinstance(found, dict) else text
+
+
 def server(terms: Terms) -> Server[Any]:
     door = _Door(terms)
     made: Server[Any] = Server(
@@ -102,5 +149,6 @@ def server(terms: Terms) -> Server[Any]:
         on_get_prompt=door.prompt,
     )
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, door.roots_changed)
-    made.middleware.append(_once)
+    sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(ttl=_ANSWERED_WITHIN), default_audience="sightline")
+    made.middleware += [_shaped, _once, sealed]
     return made

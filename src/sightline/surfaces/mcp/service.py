@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,24 +24,28 @@ from sightline.look.doors import NATIVE, Door
 from sightline.look.listing import images_of
 from sightline.look.results import Refused
 from sightline.model.fence import one_line
-from sightline.model.image import Target
+from sightline.model.image import Kept, Target
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.model.toolset import TOOLSET
 from sightline.sources import reference
 from sightline.sources.file import outside
 from sightline.surfaces.mcp import resources
-from sightline.surfaces.mcp.asking import Asked, Context, Needs, answers, can_elicit, has_roots, is_modern
+from sightline.surfaces.mcp.asking import Asked, Context, Needs, agreed, answers, can_elicit, has_roots, is_modern
 from sightline.surfaces.mcp.clients import Client, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
-from sightline.surfaces.mcp.prompts import PROMPTS, command
+from sightline.surfaces.mcp.prompts import LIKE, PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
-_DECLINED = 1024  # answers that are remembered
+_REMEMBERED = 1024  # answers
+_FOR_GOOD = "? `sightline consent no {}` takes it back."
+_MEANWHILE = " {}? `sightline consent yes {}` in a shell agrees for good."
 _NAME = 100  # letters of a client's name
 _SAID = 50  # images of a list that somebody reads
+_SHOWS = "view_image"  # what a resource does, too
 _TOOLS: Mapping[str, str] = {
     "view_image": "See an image",
     "analyze_image": "Ask about images",
@@ -49,6 +53,8 @@ _TOOLS: Mapping[str, str] = {
     "vision_analyze": "Ask about an image or a PDF",
     "video_analyze": "Ask about a video",
 }  # a host reads and edits texts itself
+
+Caller = tuple[str, str, str]
 
 
 def _nobody(door: Door) -> str:
@@ -58,71 +64,70 @@ def _nobody(door: Door) -> str:
 class Service:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._declined: Shelf[bool] = Shelf(_DECLINED)  # who said no to whom is not asked with every call
-        self._asking: Shelf[asyncio.Lock] = Shelf(_DECLINED)  # who is being asked
+        self._declined: Shelf[bool] = Shelf(_REMEMBERED)  # who said no to whom is not asked with every call
+        self._agreed: Shelf[bool] = Shelf(_REMEMBERED)  # who said yes to whom, for itself
+        self._asking: Shelf[asyncio.Lock] = Shelf(_REMEMBERED)  # who is being asked
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 
     def roots_changed(self) -> None:
         self._roots = None
 
     async def tools(self, ctx: Context) -> types.ListToolsResult:
-        door = await self._door(ctx)
-        entries = {str(entry["name"]): entry for entry in look.tools(through=door)}
-        return types.ListToolsResult(tools=[_tool(entries[name]) for name in _TOOLS if name in entries])
+        return types.ListToolsResult(tools=[_tool(entry) for entry in _offers(await self._door(ctx)).values()])
 
     async def call(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         door, limits = await self._door(ctx), _client(ctx)
         given: Mapping[str, Any] = params.arguments or {}
-        tool = self._offered(door, params.name)
+        offers = _offers(door)
+        tool = next((each for each in offered.TOOLS if each.name == params.name and each.name in offers), None)
         if tool is None:
-            return _result(_no_such_tool(door, params.name), limits)
+            return _result(_no_such_tool(offers, params.name), limits, offers)
         awaited = partial(offered.awaited, name=params.name, arguments=given) if tool.asks else _nobody
         ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
         work = look.call.aio(params.name, given, through=_fitting(ready, limits))
-        return _result(await attended(ctx, params.name, work), limits)
+        return _result(await attended(ctx, params.name, work), limits, offers)
 
     async def resources(self, ctx: Context) -> types.ListResourcesResult:
         """The newest; each is there for who knows its sha256, also one that is not listed."""
         door = await self._door(ctx)
-        found = await asyncio.to_thread(images_of, door, _LISTED)
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=resources.uri(kept.sha256),
-                    name=f"sha256:{kept.sha256[:12]}",
-                    title=resources.title(kept),
-                    mime_type=kept.mime,
-                    size=kept.bytes,
-                )
-                for kept in found
-            ]
-        )
+        found = [] if _lacks(door, _SHOWS) else await asyncio.to_thread(images_of, door, _LISTED)
+        return types.ListResourcesResult(resources=[_resource(kept, _client(ctx)) for kept in found])
 
     async def templates(self, ctx: Context) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
             uri_template=resources.TEMPLATE, name="image", title="An image that was seen before", mime_type="image/*"
         )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+        listed = [] if _lacks(await self._door(ctx), _SHOWS) else [template]
+        return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def resource(self, ctx: Context, address: str) -> types.ReadResourceResult:
-        """The image as the client's model can take it."""
+        """The image as the client's model can take it, and beside it which one that is."""
         sha256 = resources.sha256_of(address)
         if sha256 is None:
             raise _missing(address, "that is no address of an image (write sightline://sha256/ and 64 hex digits)")
         door = _fitting(await self._door(ctx), _client(ctx))
+        if no := _lacks(door, _SHOWS):
+            raise _missing(address, no)
         seen = await attended(ctx, "reading", look.view.aio(f"sha256:{sha256}", through=door))
         if isinstance(seen, Refused):
             raise _missing(address, seen.message)
-        blob = types.BlobResourceContents(uri=address, mime_type=seen.pixels.mime, blob=seen.pixels.base64)
+        blob = types.BlobResourceContents(
+            uri=address,
+            mime_type=seen.pixels.mime,
+            blob=seen.pixels.base64,
+            _meta={"sightline/image": seen.as_dict()},
+        )
         return types.ReadResourceResult(contents=[blob])
 
     async def prompts(self, ctx: Context) -> types.ListPromptsResult:
-        listed = []
+        door, listed = await self._door(ctx), []
         for verb, (what, blanks) in PROMPTS.items():
+            if _lacks(door, LIKE.get(verb, "")):
+                continue
             arguments = [
                 types.PromptArgument(name=blank.name, description=blank.meaning, required=blank.required)
                 for blank in blanks
@@ -140,6 +145,8 @@ class Service:
         if isinstance(text, Refusal) or isinstance(asked, Refusal):
             raise MCPError(code=types.INVALID_PARAMS, message=str(asked))
         door = await self._door(ctx)
+        if no := _lacks(door, LIKE.get(params.name, "")):
+            raise MCPError(code=types.INVALID_PARAMS, message=no)
         if isinstance(asked, Redescribe):
             asked = Describe((asked.image,), model=asked.model, save=True)
         if isinstance(asked, Describe):
@@ -157,10 +164,6 @@ class Service:
         headers = dict(ctx.request.headers) if ctx.request is not None else {}
         door = await asyncio.to_thread(self._terms.door, headers)
         return opened(door, roots or self._roots or ()) if self._terms.roots else door
-
-    def _offered(self, door: Door, name: str) -> offered.Tool | None:
-        listed = {str(entry["name"]) for entry in look.tools(through=door)} & set(_TOOLS)
-        return next((tool for tool in offered.TOOLS if tool.name == name and name in listed), None)
 
     async def _ready(
         self, ctx: Context, params: Asked, door: Door, paths: Iterable[str], awaited: Callable[[Door], str]
@@ -182,14 +185,34 @@ class Service:
         caller = _caller(ctx, door)
         async with self._asking.get(caller) or self._asking.put(caller, asyncio.Lock()):  # calls come in parallel
             provider = await self._unasked(ctx, door, awaited)
-            said = await answers(ctx, params, Needs(provider, roots=bool(provider) and roots and is_modern(ctx)))
-            if isinstance(said, types.InputRequiredResult):
-                return said
-            if said.agreed:
-                await asyncio.to_thread(door.record.consent, provider, given=True)
-            elif provider:
-                self._declined.put((*caller, provider), value=True)
-        return door
+            if provider and (*caller, provider) not in self._agreed:
+                lasts = self._lasts(caller, door, provider)
+                said = await answers(ctx, params, Needs(provider, roots and is_modern(ctx), caller, lasts))
+                if isinstance(said, types.InputRequiredResult):
+                    return said
+                if not said.agreed:
+                    self._declined.put((*caller, provider), value=True)
+                    return door
+                await self._keep(caller, door, provider)
+        return door if door.owner or not provider else replace(door, record=agreed(door.record, provider))
+
+    def _lasts(self, caller: Caller, door: Door, provider: str) -> str:
+        if door.owner:
+            return _FOR_GOOD.format(provider)
+        how_long = "for this client, until Sightline ends" if self._is_told_apart(caller) else "for this one call"
+        return _MEANWHILE.format(f"({how_long})", provider)
+
+    async def _keep(self, caller: Caller, door: Door, provider: str) -> None:
+        """The owner's word counts for good and everywhere. Anybody may have found an open port: theirs counts for
+        themselves, and for the one call where the next one may be somebody else's."""
+        if door.owner:
+            await asyncio.to_thread(door.record.consent, provider, given=True)
+        elif self._is_told_apart(caller):
+            self._agreed.put((*caller, provider), value=True)
+
+    def _is_told_apart(self, caller: Caller) -> bool:
+        scope, _, session = caller
+        return bool(session) or scope != self._terms.anybody
 
     async def _unasked(self, ctx: Context, door: Door, awaited: Callable[[Door], str]) -> str:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
@@ -228,10 +251,24 @@ def _tool(entry: Mapping[str, Any]) -> types.Tool:
     )
 
 
-def _result(outcome: offered.Outcome, limits: Client) -> types.CallToolResult:
+def _resource(kept: Kept, limits: Client) -> types.Resource:
+    """Kind and length only where it is read as it was found: what is made smaller has others."""
+    fits = max(kept.size.width, kept.size.height) <= limits.edge and 4 * -(-kept.bytes // 3) <= limits.encoded
+    is_itself = kept.mime in NATIVE and fits
+    return types.Resource(
+        uri=resources.uri(kept.sha256),
+        name=f"sha256:{kept.sha256[:12]}",
+        title=resources.title(kept),
+        mime_type=kept.mime if is_itself else None,
+        size=kept.bytes if is_itself else None,
+    )
+
+
+def _result(outcome: offered.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
     """Words first, then pixels; nothing structured: hosts drop the content beside it, or send it twice."""
     failed = isinstance(outcome, Refused | Failed | Unanswered)
-    return types.CallToolResult(content=[_block(each) for each in within(outcome.content(), limits)], is_error=failed)
+    content: list[types.ContentBlock] = [_block(each) for each in within(outcome.content(), limits, offers)]
+    return types.CallToolResult(content=content, is_error=failed)
 
 
 def _block(block: Json) -> types.TextContent | types.ImageContent:
@@ -243,9 +280,23 @@ def _block(block: Json) -> types.TextContent | types.ImageContent:
     raise AssertionError("a result of ours has words and images")
 
 
-def _no_such_tool(door: Door, name: str) -> Refused:
-    offers = ", ".join(each for each in _TOOLS if any(entry["name"] == each for entry in look.tools(through=door)))
-    return Refused("not_permitted", str(Refusal("not_permitted", f"there is no tool {name!r:.60} here", offers)))
+def _offers(door: Door) -> dict[str, Mapping[str, Any]]:
+    """The tools that a host is offered, in their order."""
+    entries = {str(entry["name"]): entry for entry in look.tools(through=door)}
+    return {name: entries[name] for name in _TOOLS if name in entries}
+
+
+def _no_such_tool(offers: Iterable[str], name: str) -> Refused:
+    refusal = Refusal("not_permitted", f"there is no tool {name!r:.60} here", ", ".join(offers))
+    return Refused("not_permitted", str(refusal))
+
+
+def _lacks(door: Door, tool: str) -> str:
+    """Why what does the same as a tool is not there for a host whose user does not have that tool in the toolset."""
+    if not tool or door.toolset & {TOOLSET, tool}:
+        return ""
+    wider = ",".join([*sorted(door.toolset), tool])
+    return f"the setting toolset has no {tool} (the user runs: sightline config set toolset {wider})"
 
 
 def _paths(given: object) -> tuple[str, ...]:
@@ -257,7 +308,7 @@ def _is_path(text: str) -> bool:
     return isinstance(reference.parse(text), reference.Named)
 
 
-def _caller(ctx: Context, door: Door) -> tuple[str, str, str]:
+def _caller(ctx: Context, door: Door) -> Caller:
     """As far as callers can be told apart: by credential, by name, and by session where the era has some."""
     told = ctx.session.client_params
     session = ctx.request.headers.get("mcp-session-id", "") if ctx.request is not None else ""

@@ -15,6 +15,7 @@ from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.verb import add_json, answer
+from sightline.model.asking import LOCAL
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
-_NO_LOCAL = "not installed (pip install 'sightline[local]')"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -112,6 +112,8 @@ async def _listens(whole: compose.Parts, here: str) -> bool:
 
 
 async def _ask(whole: compose.Parts, here: str) -> Report:
+    from sightline.seers.choice import nobody
+
     try:
         listening = await _listens(whole, here)
         # As for a blind model whose upstream has no seeing sibling.
@@ -120,6 +122,8 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
             Visitor(stranger, "openai_chat", scope=""), Profile(stranger.name, "openai_chat", "")
         )
         providers = await _providers(whole)
+        local = whole.registry.local
+        seers = [] if isinstance(local, Refusal) and seers == [nobody(local)] else seers  # as the lines say themselves
     finally:
         await whole.close()
     return {
@@ -131,8 +135,6 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
 
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.model.asking import LOCAL
-    from sightline.seers.local.weights import installed
     from sightline.seers.loopback import SERVERS
 
     seeing = {each.server for each in await whole.seers.on_this_machine()}
@@ -148,7 +150,7 @@ async def _providers(whole: compose.Parts) -> Report:
             why = [f"nobody answers at {base}"]
         found[name] = {"receiver": each.provider, "wire": each.wire, "key": here or bool(each.api_key), "why": why}
     local = whole.registry.local
-    why = [str(local) if installed() else _NO_LOCAL] if isinstance(local, Refusal) else []
+    why = [str(local)] if isinstance(local, Refusal) else []
     return {**found, LOCAL: {"receiver": LOCAL, "wire": None, "key": True, "why": why}}
 
 
@@ -217,7 +219,8 @@ def _provider_lines(providers: Report) -> Iterator[str]:
     yield f"by name    PROVIDER/MODEL can look now at: {', '.join(ready) or 'nobody'}"
     for name, each in providers.items():
         if each["why"] and each["key"]:
-            yield f"  not {name}: {'; '.join(each['why'])}"
+            whose = f"not {name}: " if name != LOCAL else ""  # which says so itself
+            yield f"  {whose}{'; '.join(each['why'])}"
     if keyless:
         yield f"  no key set for: {', '.join(keyless)}"
 

@@ -46,6 +46,7 @@ def run(args: Namespace) -> int:
         "record": _record(settings),
         "upstreams": _upstreams(settings),
         **_asked(settings, here),
+        "others": _others(),
         "mcp": find_spec("mcp") is not None,
         "agents": _agents(settings, here),
     }
@@ -154,6 +155,13 @@ async def _providers(whole: compose.Parts) -> Report:
     return {**found, LOCAL: {"receiver": LOCAL, "wire": None, "key": True, "why": why}}
 
 
+def _others() -> list[str]:
+    """The providers that only the extra `providers` reaches: it finds their keys itself, and is not loaded to ask."""
+    from sightline.seers.others import PROVIDERS, installed
+
+    return sorted(PROVIDERS) if installed() else []
+
+
 def _agents(settings: Settings, here: str) -> Report:
     path = settings.environment.get("PATH")
     return {
@@ -186,6 +194,8 @@ def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
     if not report["seers"]:
         yield "  nobody: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
     yield from _provider_lines(report["providers"])
+    if report["others"]:
+        yield f"  through LiteLLM, with the keys of their own tools: {', '.join(report['others'])}"
     yield from _upstream_lines(report["upstreams"])
     yield f"learnt     {'' if record['learnt'] else 'nothing'}".rstrip()
     for one in record["learnt"]:

@@ -8,6 +8,7 @@ from typing import Any
 
 ACTS: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 HEARD: list[str] = []
+HELD: list[Any] = []  # prompts that are refused only when they are cancelled
 
 
 def say(message: dict[str, Any]) -> None:
@@ -17,6 +18,8 @@ def say(message: dict[str, Any]) -> None:
 
 def answer(message: dict[str, Any]) -> None:
     method, request, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if method == "session/cancel" and HELD:
+        refuse(HELD.pop())
     if request is None or method is None:
         return
     if method == "_heard":
@@ -47,18 +50,24 @@ def answer(message: dict[str, Any]) -> None:
 def prompted(request: Any, params: dict[str, Any]) -> None:
     pictures = [block for block in params["prompt"] if block["type"] in ("image", "resource")]
     if pictures and "refuses" in ACTS:
-        say(
-            {
-                "id": request,
-                "error": {"code": -32603, "message": "Internal error", "data": {"details": ACTS["refuses"]}},
-            }
-        )
+        for done in ACTS.get("done", ()):
+            padding = {"padding": "x" * done.pop("padding")} if "padding" in done else {}
+            say({**done, "params": {"sessionId": params["sessionId"], **done["params"], **padding}})
+        if ACTS.get("late"):
+            HELD.append(request)
+        else:
+            refuse(request)
         return
     words = ACTS.get("says", "all right")
     content = {"type": "text", "text": words}
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
     say({"method": "session/update", "params": {"sessionId": params["sessionId"], "update": update}})
     say({"id": request, "result": {"stopReason": "end_turn"}})
+
+
+def refuse(request: Any) -> None:
+    said = {"code": -32603, "message": "Internal error", "data": {"details": ACTS["refuses"]}}
+    say({"id": request, "error": said})
 
 
 def main() -> None:

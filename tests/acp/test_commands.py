@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sightline.settings import load
-from tests.acp.editing import BLIND, SEES, acting, editor, image, text
+from tests.acp.editing import BLIND, SEES, acting, editor, image, link, text
 from tests.look.answering import saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -109,7 +109,32 @@ def test_commands_that_an_agent_has_listed_early_stay(tmp_path: Path) -> None:
 
 
 @requirement("acp.commands")
-def test_a_command_beside_other_words_is_none(tmp_path: Path) -> None:
+def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As editors send a file that is mentioned amid the words, or what they think is of use."""
+    (tmp_path / "door.png").write_bytes(PICTURE)
+    mentioned = link(tmp_path / "door.png")
+    with saying("A red door.", "A blue door.") as model:
+        settle(monkeypatch, model)
+        with editor(*acting(initialize=BLIND)) as ours:
+            session = ours.open(tmp_path)
+            ours.prompt(session, text("/vision-proxy describe "), mentioned, text(' --question "Which colour?"'))
+            assert ours.said().endswith("A red door.")
+            assert "Which colour?" in str(model.content())
+            file = {"type": "resource", "resource": {"uri": "file:///a", "text": "notes"}}
+            for command, answer in (
+                ("/vision-proxy status", "looks: "),
+                ("/vision-proxy list", NAME),
+                ("/vision-proxy describe door.png", "A blue door."),
+            ):
+                for beside in (text("where the cursor is"), file):
+                    ours.updates.clear()
+                    ours.prompt(session, text(command), beside)
+                    assert answer in ours.said(), command
+            assert ours.prompts() == []
+
+
+@requirement("acp.commands")
+def test_a_command_beside_other_words_changes_nothing(tmp_path: Path) -> None:
     """They may have come out of a file that the user has only mentioned."""
     order = text("/vision-proxy consent yes openai")
     file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from base64 import b64decode
@@ -21,6 +22,7 @@ from sightline import __version__
 from sightline.model.capability import read_image_capability
 from sightline.surfaces.acp.messages import offered
 from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
+from tests.cli.command import sightline
 from tests.look.answering import Model, saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import encode, paint_quadrants, some_colours
@@ -73,6 +75,18 @@ def test_all_of_a_prompt_but_its_images_stays_to_the_letter(tmp_path: Path, monk
         sent = next(line for line in ours.heard() if '"id" : 41' in line)
     assert sent.startswith(before)
     assert sent.endswith(" ]}}\n")
+
+
+@requirement("acp.prompt")
+def test_a_prompt_is_read_whatever_stands_before_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        params = {"sessionId": ours.open(tmp_path), "prompt": [image(PICTURE)]}
+        before: list[dict[str, Any]] = [{"_meta": {"a": 1}}, {"x": []}, {"params": params}]
+        for number, first in enumerate(before):
+            message = {**first, "jsonrpc": "2.0", "id": number, "method": "session/prompt", "params": params}
+            ours.write(json.dumps(message).encode() + b"\n")
+            assert ours.answer(number)["result"]["stopReason"] == "end_turn"
+            assert "A door." in ours.prompts()[-1][-1]["text"], first
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
@@ -170,6 +184,60 @@ def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
     assert len(model.asked) == 1
 
 
+@pytest.mark.parametrize("acts", [BLIND, SEES], ids=["blind", "sees"])
+@requirement("acp.web")
+def test_an_address_in_the_web_stays_as_it_is_and_is_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any]
+) -> None:
+    web = "https://images.invalid"
+    links: list[dict[str, Any]] = [
+        {"type": "resource_link", "uri": f"{web}/a.svg", "name": "logo", "mimeType": "image/svg+xml"},
+        {"type": "resource_link", "uri": f"{web}/a.png".replace("s:", ":"), "name": "b", "mimeType": "image/png"},
+        {"type": "resource_link", "uri": f"{web}/a.png", "name": "c"},
+        {"type": "image", "data": "", "mimeType": "image/png", "uri": f"{web}/a.png"},
+    ]
+    tells = (
+        "import sys;"
+        " sys.addaudithook(lambda event, args: event == 'socket.getaddrinfo' and print(args, file=sys.stderr));"
+        " from sightline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    relay = (sys.executable, "-c", tells, "acp", "--")
+    with saying("A door.") as model:
+        settle(monkeypatch, model)
+        with editor(*acting(initialize=acts), relay=relay, stderr=subprocess.PIPE) as ours:
+            session = ours.open(tmp_path)
+            ours.prompt(session, text("a"), *links)
+            ours.prompt(session, *links, image(PICTURE))
+            alone, beside = ours.prompts()
+            ours.leave()
+            assert ours.process.stderr
+            assert "invalid" not in ours.process.stderr.read().decode(), "nobody has looked for it"
+    assert alone == [text("a"), *links]
+    assert beside[:4] == links
+    assert NAME in beside[4]["text"]
+
+
+@requirement("acp.names")
+def test_a_picture_that_has_an_address_is_told_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pasted = {**image(PICTURE), "uri": "file:///home/u/error-dialog.png"}
+    broken = {**image(PICTURE[:40]), "uri": "zed:///pasted\nb.png"}
+    embedded = blob(PICTURE)
+    unnamed = [image(PICTURE), {**image(PICTURE), "uri": f"DATA:image/png;base64,{image(PICTURE)['data']}"}]
+    file = tmp_path / "shot.png"
+    file.write_bytes(PICTURE)
+    with watched(monkeypatch, initialize=BLIND) as (ours, _):
+        ours.prompt(ours.open(tmp_path), pasted, embedded, link(file), broken, *unnamed)
+        first, second, third, fourth, *others = [each["text"] for each in ours.prompts()[0]]
+    assert first.startswith("file:///home/u/error-dialog.png\n")
+    assert second.startswith("file:///a.png\n")
+    assert third.startswith(f"{file.as_uri()}\n")
+    name, words = fourth.split("\n")
+    assert name == "zed:///pasted b.png"
+    assert words.startswith("[The image")
+    assert all("A door." in each for each in (first, second, third))
+    assert all(each.startswith("[An image") and "A door." in each for each in others)
+
+
 @requirement("acp.blind")
 def test_the_settings_say_which_agents_and_models_are_blind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"agentInfo": {"name": "lab", "version": "1"}, **SEES}
@@ -215,22 +283,114 @@ def test_another_model_has_other_eyes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @requirement("acp.learns")
+@pytest.mark.parametrize("model", ["some-model", ""])
 def test_an_agent_that_refuses_an_image_gets_words_instead_and_that_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """For a week, or until it is started again where it does not say which model has refused it."""
+    lab = {**SEES, "agentInfo": {"name": "the lab", "version": "1"}}
+    acts: dict[str, Any] = {"initialize": lab, "session": {"models": {"currentModelId": model}}}
+    with saying("A door.") as eye:
+        settle(monkeypatch, eye)
+        lines = tmp_path / "stderr"
+        with (
+            lines.open("wb") as stderr,
+            editor(*acting(refuses=f"400: {NO_EYES}", **acts), stderr=stderr.fileno()) as ours,
+        ):
+            refused_once(ours, tmp_path)
+            with editor(*acting(**acts)) as other:
+                other.prompt(other.open(tmp_path), image(PICTURE))
+                assert other.prompts()[0][-1]["type"] == ("text" if model else "image"), "another day"
+            (line,) = lines.read_text().splitlines()
+            said = "sightline: the lab has refused a prompt because of its images; images are described"
+            if not model:
+                assert line == f"{said} until it is started again"
+                return
+            undo = "sightline config forget 'the lab/some-model'"
+            assert line == f"{said} for some-model for a week ({undo} takes it back)"
+            assert sightline(*shlex.split(undo)[1:]).code == 0
+            ours.prompt(ours.session(tmp_path), image(PICTURE))
+            assert ours.prompts()[4][-1]["type"] == "image", "taken back"
+
+
+def refused_once(ours: Editor, folder: Path) -> None:
+    session = ours.open(folder)
+    assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
+    refused, told = ours.prompts()
+    assert refused[-1]["type"] == "image"
+    assert "A door." in told[-1]["text"]
+    for each in (session, ours.session(folder)):
+        ours.prompt(each, image(PICTURE))
+        assert "A door." in ours.prompts()[-1][0]["text"]
+    assert len(ours.prompts()) == 4
+
+
+def told(kind: str, **more: Any) -> dict[str, Any]:
+    return {"method": "session/update", "params": {"update": {"sessionUpdate": kind, **more}}}
+
+
+DONE = {
+    "tool": told("tool_call", toolCallId="1", title="git push"),
+    "news of a tool": told("tool_call_update", toolCallId="1", status="completed"),
+    "plan": told("plan", entries=[]),
+    "words": told("agent_message_chunk", content=text("I pushed the release.")),
+    "thought": told("agent_thought_chunk", content=text("I push.")),
+    "of another session": {
+        "method": "session/update",
+        "params": {"sessionId": "a helper of its own", "update": {"sessionUpdate": "tool_call", "toolCallId": "1"}},
+    },
+    "later news": told("something_new"),
+    "long": {**told("tool_call", toolCallId="1"), "padding": 2_000_000},
+    "file": {"id": 7, "method": "fs/write_text_file", "params": {"path": "/a", "content": "x"}},
+    "terminal": {"params": {"command": "git"}, "id": 7, "method": "terminal/create"},
+    "permission": {"id": 7, "method": "session/request_permission", "params": {"options": []}},
+}
+NOTHING = {
+    "commands": told("available_commands_update", availableCommands=[]),
+    "mode": told("current_mode_update", currentModeId="m"),
+    "echo": told("user_message_chunk", content=text("see?")),
+    "note": {"method": "_own/log", "params": {}},
+}
+
+
+@pytest.mark.parametrize("done", DONE)
+@requirement("acp.once")
+def test_a_prompt_for_which_anything_was_done_is_not_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: str
+) -> None:
+    """Else it would be done twice. The editor gets the refusal, and the next prompt is told in words."""
+    with watched(monkeypatch, initialize=SEES, refuses=f"400: {NO_EYES}", done=[DONE[done]]) as (ours, _):
+        session = ours.open(tmp_path)
+        assert NO_EYES in json.dumps(ours.prompt(session, text("see?"), image(PICTURE))["error"])
+        assert len(ours.prompts()) == 1
+        seen = [each for each in ours.updates if "availableCommands" not in each["params"].get("update", {})]
+        assert [each["method"] for each in seen] == [DONE[done]["method"]]
+        assert ours.prompt(session, image(PICTURE))["result"]["stopReason"] == "end_turn"
+        assert "A door." in ours.prompts()[1][-1]["text"]
+
+
+@requirement("acp.once")
+def test_a_prompt_that_was_cancelled_is_not_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched(monkeypatch, initialize=SEES, refuses=f"400: {NO_EYES}", late=True) as (ours, _):
+        session = ours.open(tmp_path)
+        ours.send("session/prompt", {"sessionId": session, "prompt": [image(PICTURE)]}, 1)
+        while not ours.prompts():
+            pass
+        ours.send("session/cancel", {"sessionId": session})
+        assert "error" in ours.answer(1)
+        assert len(ours.prompts()) == 1
+
+
+@requirement("acp.once")
+def test_what_an_agent_does_elsewhere_or_says_by_the_way_hinders_no_second_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}"}
+    acts: dict[str, Any] = {"initialize": SEES, "refuses": f"400: {NO_EYES}", "done": [*NOTHING.values()]}
     with watched(monkeypatch, **acts) as (ours, _):
         session = ours.open(tmp_path)
+        ours.prompt(session, text("plain words first"))
         assert ours.prompt(session, text("see?"), image(PICTURE))["result"]["stopReason"] == "end_turn"
-        refused, told = ours.prompts()
-        assert refused[-1]["type"] == "image"
-        assert "A door." in told[-1]["text"]
-        ours.prompt(session, image(PICTURE))
         assert len(ours.prompts()) == 3
-        assert "A door." in ours.prompts()[2][0]["text"]
-    with watched(monkeypatch, **acts) as (ours, _):
-        ours.prompt(ours.open(tmp_path), image(PICTURE))
-        assert [block["type"] for block in ours.prompts()[0]] == ["text"], "another day, the same agent"
 
 
 @requirement("acp.learns")

@@ -267,6 +267,47 @@ def test_cancel_overtakes_and_ends_a_look(tmp_path: Path, monkeypatch: pytest.Mo
         gate.set()
 
 
+IDS = (b"1e2", b"1.0", b"1e999", b"12345678901234567890123", rb'"\u0041\/"', rb'"\ud800"', b'"\xc3\xa4"', b"-0")
+
+
+@requirement("acp.relay")
+def test_an_answer_of_the_relays_own_has_the_id_to_the_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+        session = ours.open(tmp_path)
+        looking(ours, session, asked)
+
+        def prompted(name: bytes, block: dict[str, str]) -> None:
+            params = json.dumps({"sessionId": session, "prompt": [block]}).encode()
+            ours.write(b'{"jsonrpc":"2.0","params":%b,"id" : %b ,"method":"session/prompt"}\n' % (params, name))
+
+        for name in IDS:
+            prompted(name, text("and then?"))
+        ours.send("session/cancel", {"sessionId": session})
+        told = b"".join(iter_answers(ours, len(IDS) + 1))
+        for name in IDS:
+            assert b'"id":%b,"result":{"stopReason":"cancelled"}' % name in told
+            prompted(name, text("/vision-proxy list"))
+            assert b'"id":%b,"result":{"stopReason":"end_turn"}' % name in next(iter_answers(ours, 1))
+        gate.set()
+
+
+@requirement("acp.relay")
+def test_a_session_whose_name_is_half_a_letter_is_answered_under_it(tmp_path: Path) -> None:
+    with editor(*acting(initialize=SEES)) as ours:
+        ours.open(tmp_path)
+        ours.updates.clear()
+        assert ours.prompt("\ud800", text("/vision-proxy list"))["result"] == {"stopReason": "end_turn"}
+        assert ascii(ours.updates[-1]["params"]["sessionId"]) == r"'\ud800'"
+
+
+def iter_answers(ours: Editor, count: int) -> Iterator[bytes]:
+    """The next lines that say how prompts have ended."""
+    while count and (line := ours.read()):
+        if b'"stopReason"' in line:
+            count -= 1
+            yield line
+
+
 @requirement("acp.relay")
 def test_a_request_that_is_cancelled_alone_is_answered_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import tempfile
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,11 +25,12 @@ from sightline.look.loop import begun, wait
 from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
-from sightline.model.fence import one_line, sound
-from sightline.model.profile import Profile
+from sightline.model.fence import json_line, one_line, sound
+from sightline.model.profile import Lesson, Profile
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.scene import Path as Way
+from sightline.model.source import Link
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
@@ -44,6 +46,8 @@ from sightline.wire.shape import at, entries, text_in
 
 _LINKS = 20  # files of one prompt that are opened
 _LONGEST_NAME = 64
+_LONGEST_ADDRESS = 4096
+_LOOKS = (["status"], ["list"], ["describe"], ["redescribe"])  # commands that change nothing
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
 _THROUGH = re.compile(r"\([^()]*\)$")  # by which of an agent's ways a model is asked: no part of its name
 
@@ -55,6 +59,7 @@ class Where:
     folders: tuple[str, ...] = ()  # in which it works, the first one foremost
     model: str = ""  # as its agent calls it
     suspected: bool = False  # the agent has said that it does not see
+    lessons: tuple[Lesson, ...] = ()  # of this conversation, about a model that has no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class Looked:
     references: tuple[str, ...]  # of its images that are remembered
     prepared: Prepared = field(repr=False)
     visitor: Visitor = field(repr=False)
-    links: Mapping[Way, str] = field(default_factory=dict)  # the files that were opened, each by its address
+    links: frozenset[Way] = frozenset()  # where files were only named, and opened here
     at: Desk | None = field(default=None, repr=False)
 
     @property
@@ -75,7 +80,10 @@ class Looked:
 
 
 def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Refusal | None:
-    """The same prompt with every image refitted, described, or as it was; None: it has none that could be read."""
+    """The same prompt with every image refitted, described, or as it was; None: it has none that could be read.
+
+    An address in the web stays what it is: whether it is fetched is for the agent to ask.
+    """
     settings = load()
     found = desk(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
@@ -84,13 +92,16 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     linked = dict(_linked(document.tree, _reach(settings, where)))
     tree = graft(document.tree, [Replace(place, block) for place, block in linked.items()])
     preset, model = _model(where.model, found)
-    scene = replace(ACP.read(tree, document), model=model)
+    read_all = replace(ACP.read(tree, document), model=model)
+    scene = read_all.with_sights(tuple(each for each in read_all.sights if not isinstance(each.source, Link)))
     if not scene.sights:
         return None
     known = Ready(settings.image_capability, settings.trust_peer_capability, refits=True, looks=True)
     name = sound(agent.name)[:_LONGEST_NAME]
 
     def meant(profile: Profile) -> Profile:
+        for lesson in () if model else where.lessons:
+            profile = profile.learnt(lesson)
         return meant_for(profile, known, agent, suspected=where.suspected)
 
     async def work() -> Looked:
@@ -98,7 +109,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
         reading = Reading(ACP, tree, document, scene)
         references = settings.values["references"] is True
         done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
-        return _looked(done, visitor, {place: text_in(block, "uri") for place, block in linked.items()}, found)
+        return _looked(done, visitor, frozenset(linked), found)
 
     return begun(work())
 
@@ -115,10 +126,32 @@ def again(before: Looked, error: str) -> Future[Looked | None]:
     return begun(work())
 
 
-def taken(looked: Looked) -> None:
-    """What it took to make the agent take a prompt is remembered."""
-    if looked.at is not None and looked.prepared.taught is not None:
-        wait(looked.at.engine.taken(looked.prepared, looked.visitor))
+def taken(looked: Looked) -> tuple[str, Lesson | None]:
+    """What it took to make the agent take a prompt is remembered: what to say of it, and what is not for the record.
+
+    An agent that does not say which model it has may have another one tomorrow.
+    """
+    taught, model = looked.prepared.taught, looked.prepared.scene.model
+    assert looked.at is not None
+    assert taught is not None
+    lesson = taught.lesson
+    kept = replace(taught, lesson=lesson if model else None)
+    wait(looked.at.engine.taken(replace(looked.prepared, taught=kept), looked.visitor))
+    said = f"{one_line(looked.visitor.upstream.name) or 'the agent'} has refused a prompt because of its images"
+    return f"{said}; {_undone(looked.visitor.upstream.name, model, lesson)}", None if model else lesson
+
+
+def _undone(agent: str, model: str, lesson: Lesson | None) -> str:
+    """What a refusal leads to, for how long, and how it is taken back."""
+    if lesson is None:
+        return "it was sent again without what could not be taken"
+    done = "described" if lesson.blind else "made to fit"
+    if not model:
+        return f"images are {done} until it is started again"
+    said, name = f"images are {done} for {one_line(model)} for a week", one_line(f"{agent}/{model}")
+    if agent and "/" not in agent:
+        return f"{said} (sightline config forget {shlex.quote(name)} takes it back)"
+    return f"{said} (in the setting models, {json_line({name: {'vision': True}})} says that it sees)"
 
 
 def refuses(text: str) -> bool:
@@ -130,16 +163,25 @@ def refuses(text: str) -> bool:
     return said is not None and said.kind == "blind"
 
 
-def typed(line: bytes) -> str | None:
-    """The command that a prompt is: all its words. What stands beside others may have come out of a file."""
+def typed(line: bytes) -> tuple[str, bool] | None:
+    """The command with which a prompt begins, and whether it is all its words.
+
+    What stands beside others may have come out of a file: there, only what changes nothing is a command. A question
+    may stand behind a file that is mentioned.
+    """
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     blocks = [block for _, block in entries(at(document.tree, *prompt(document.tree)))] if document else []
     words = [text for block in blocks if (text := text_in(block, "text").strip())]
     embedded = any(text_in(at(block, "resource"), "text") for block in blocks)
-    return words[0] if len(words) == 1 and not embedded and is_command(words[0]) else None
+    if not words or not is_command(words[0]):
+        return None
+    if len(words) == 1 and not embedded:
+        return words[0], True
+    asked = " ".join([words[0], *(each for each in words[1:] if each.startswith("--question"))])
+    return (asked, False) if words[0].split()[1:2] in _LOOKS else None
 
 
-def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def command(text: str, line: bytes, where: Where, images: Sequence[str], *, owner: bool) -> tuple[str, tuple[str, ...]]:
     """What a command answers, and the images that came with it; those that it is to describe need no other name."""
     looked = look(line, Agent(images=True), replace(where, model="", suspected=False))
     done = looked.result() if isinstance(looked, Future) else None
@@ -149,26 +191,34 @@ def command(text: str, line: bytes, where: Where, images: Sequence[str]) -> tupl
         text = " ".join([text, *(each.split()[0] for each in pasted)])
     settings = load()
     own = replace(door(settings), policy=_reach(settings, where))
-    return answered(text, own, [*images, *pasted], owner=True), pasted
+    return answered(text, own, [*images, *pasted], owner=owner), pasted
 
 
-def _looked(done: Prepared, visitor: Visitor, links: Mapping[Way, str], found: Desk) -> Looked:
+def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Desk) -> Looked:
     document = done.reading.texts
     assert isinstance(document, Document)
-    line = b"".join(document.splice([*_edits(done, links)]))
+    line = b"".join(document.splice([*_edits(done, links, document.token)]))
     return Looked(line, tuple(found.engine.references(done.reading, visitor)), done, visitor, links, found)
 
 
-def _edits(done: Prepared, links: Mapping[Way, str]) -> Iterator[Edit]:
-    """What is changed. A link stays one where the agent may open it; where words stand for it, they name its file."""
+def _edits(done: Prepared, links: frozenset[Way], token: str) -> Iterator[Edit]:
+    """What is changed. A link stays one where the agent may open it; words that stand for a file name it."""
     fates = {sight.place: sight.fate for sight in done.scene.sights}
     for edit in done.edits:
         fate = fates.get(edit.place)
-        if edit.place not in links or isinstance(fate, Refitted):
-            yield edit
-        elif isinstance(edit, Replace) and (isinstance(fate, Told) or done.rules.blind):
-            assert isinstance(fate, Told | Refused)
-            yield Replace(edit.place, {"type": "text", "text": f"{one_line(links[edit.place])}\n{fate.words}"})
+        if not isinstance(edit, Replace) or not isinstance(fate, Told | Refused):
+            if edit.place not in links or isinstance(fate, Refitted):
+                yield edit
+        elif edit.place not in links or isinstance(fate, Told) or done.rules.blind:
+            name = _name(at(done.reading.tree, *edit.place), token)
+            yield Replace(edit.place, {"type": "text", "text": f"{name}\n{fate.words}"}) if name else edit
+
+
+def _name(block: Json, token: str) -> str:
+    """The address by which an agent, or whoever talks with it, knows a file; pixels in an address are no name."""
+    uri = text_in(block, "uri") or text_in(at(block, "resource"), "uri")
+    is_one = len(uri) <= _LONGEST_ADDRESS and token not in uri and not uri.lower().startswith("data:")
+    return one_line(uri) if is_one else ""
 
 
 def _linked(tree: Json, policy: Policy) -> Iterator[tuple[Way, Block]]:

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from sightline.surfaces.acp.capability import Agent, Ready
 
 _NEWS = (b"available_commands_update", b"config_option_update")
+_QUIET = frozenset(  # news that are not of anything done for a prompt
+    {
+        COMMANDS,
+        "config_option_update",
+        "current_mode_update",
+        "session_info_update",
+        "usage_update",
+        "user_message_chunk",
+    }
+)
 _SOON = 15.0  # seconds in which it is found out what there is for images
 
 
@@ -71,13 +81,16 @@ class Hearing:
     def updated(self, line: bytes) -> bytes:
         """News of a session: a list of commands gets ours, a change of the model is noted, a refusal is heard."""
         listening = any(session.heard is not None for session in [*self._open.sessions.values()])
-        if not any(sign in line for sign in _NEWS) and not (listening and b"agent_message_chunk" in line):
+        heard = listening and b"agent_message_chunk" in line
+        if not any(sign in line for sign in _NEWS) and not heard and not self._open.watched:
             return line
         from sightline.surfaces.acp import messages
 
         params = messages.within(messages.read(line), "params")
         update, name = messages.within(params, "update"), messages.within(params, "sessionId")
         kind = messages.within(update, "sessionUpdate")
+        if kind not in _QUIET:
+            self._open.acted(name)
         session = self._open.session(name, make=kind == COMMANDS)
         if session is not None and isinstance(update, dict):
             session.noticed(kind, update)

@@ -29,8 +29,13 @@ class Head:
     holds: str = ""  # the member whose value is an object or a list; what stands behind it is not known
 
     @property
-    def is_answer(self) -> bool:
-        return self.method is None and self.holds in ("result", "error", "")
+    def tells_nothing(self) -> bool:
+        """What it is about stands behind an object: it has to be read."""
+        return self.method is None and self.holds not in ("result", "error", "")
+
+    @property
+    def is_plain_answer(self) -> bool:
+        return self.method is None and self.holds in ("result", "error")
 
 
 def head(line: Text) -> Head | None:

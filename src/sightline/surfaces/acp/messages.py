@@ -11,6 +11,7 @@ from sightline.model.capability import AudioCapability, ImageCapability
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json, Path
 from sightline.wire.jsonpatch import patched
+from sightline.wire.jsonplaces import locate
 from sightline.wire.jsontext import lift
 
 COMMAND = "vision-proxy"
@@ -129,19 +130,30 @@ def offered() -> dict[str, Json]:
 
 
 def update(session: str, said: Mapping[str, Json]) -> bytes:
-    return written({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": {**said}}})
+    params: dict[str, Json] = {"sessionId": session, "update": {**said}}
+    return _written({"jsonrpc": "2.0", "method": "session/update", "params": params}) + b"\n"
 
 
-def result(request: str | float, value: Mapping[str, Json]) -> bytes:
-    return written({"jsonrpc": "2.0", "id": request, "result": {**value}})
+def token(line: bytes) -> bytes:
+    """The id of a request, to the letter: whoever asked may know it by no other."""
+    text = line.decode("utf-8")
+    slot = locate(text, [("id",)])["id",]
+    return text[slot.start : slot.end].encode("utf-8")
 
 
-def error(request: str | float, code: int, message: str) -> bytes:
-    return written({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}})
+def result(request: bytes, value: Mapping[str, Json]) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (request, _written(value))
 
 
-def written(message: Mapping[str, Json]) -> bytes:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+def error(request: bytes, code: int, message: str) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}\n' % (request, _written({"code": code, "message": message}))
+
+
+def _written(value: Mapping[str, Json]) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    except UnicodeEncodeError:  # half a letter, which only an escape can write
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 def _put(line: bytes, place: tuple[str, ...], value: Json) -> bytes:

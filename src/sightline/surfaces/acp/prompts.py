@@ -19,6 +19,7 @@ from sightline.surfaces.acp.sessions import CANCEL, PROMPT, SHORT, Asked, Id, La
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from sightline.model.profile import Lesson
     from sightline.model.scene import Json
     from sightline.surfaces.acp.capability import Agent
     from sightline.surfaces.acp.eyes import Looked
@@ -43,6 +44,7 @@ class Prompts:
         self._agent, self._say = agent, say
         self.busy = 0  # sessions in which something is looked at
         self._held = 0  # bytes of it
+        self._lessons: tuple[Lesson, ...] = ()  # about a model that the agent does not name
 
     def taken(self, line: bytes, request: Id, session: Session) -> bool:
         """Whether a prompt is looked at, or has to wait; else it goes on as it came."""
@@ -68,6 +70,11 @@ class Prompts:
 
         answers: list[bytes] = []
         with self._lock:
+            for request, asked in self._open.asked.items():
+                own = (
+                    asked.session == params.get("sessionId") if method == CANCEL else request == params.get("requestId")
+                )
+                asked.acted = asked.acted or own  # nobody wants it a second time
             for session in [*self._open.sessions.values()]:
                 open_works = [each for each in (session.working, *session.waiting) if each and not each.settled]
                 for work in [each for each in open_works if not each.cancelled]:
@@ -79,16 +86,20 @@ class Prompts:
                     self._open.asked.pop(work.request, None)
                     if work.future is not None:
                         work.future.cancel()
+                    name = messages.token(work.asked)
                     answers.append(
-                        messages.result(work.request, {"stopReason": "cancelled"})
+                        messages.result(name, {"stopReason": "cancelled"})
                         if whole
-                        else messages.error(work.request, _CANCELLED, "the request was cancelled")
+                        else messages.error(name, _CANCELLED, "the request was cancelled")
                     )
         if answers:  # from a thread of its own: an editor that writes may not be reading
             threading.Thread(target=self._to_editor.write, args=answers, daemon=True).start()
 
     def answered(self, line: bytes, request: Id, message: Mapping[str, Any], asked: Asked) -> tuple[bytes, ...]:
-        """What the editor gets of an agent's answer: nothing, where it is a refusal that may be mended."""
+        """What the editor gets of an agent's answer: nothing, where it is a refusal that may be mended.
+
+        A prompt for which the agent has done anything is not sent again: it would be done twice.
+        """
         session = self._open.session(asked.session)
         looked = asked.looked
         if looked is None or session is None:
@@ -97,7 +108,7 @@ class Prompts:
             from sightline.surfaces.acp import eyes
 
         error = message.get("error")
-        if error is not None and looked.shows and looked.prepared.taught is None:
+        if error is not None and looked.shows and looked.prepared.taught is None and not asked.acted:
             with self._lock:
                 self._open.asked[request] = asked
                 self._held += len(line)
@@ -105,9 +116,12 @@ class Prompts:
                 if session.working is None:
                     self._start(session)
             return ()
-        if error is None:
-            eyes.taken(looked)
-        if session.heard and len(session.heard) <= SHORT and eyes.refuses(session.heard):
+        if error is None and looked.prepared.taught is not None:
+            said, lesson = eyes.taken(looked)
+            self._lessons += () if lesson is None else (lesson,)
+            self._say(said)
+        words = session.heard if session.heard and len(session.heard) <= SHORT else ""
+        if any(said and eyes.refuses(said) for said in (words, _text(error) if error is not None else "")):
             session.suspected = True
             self._say(f"{self._agent().name} says that its model does not see; images are described from now on")
         session.heard = None
@@ -168,11 +182,12 @@ class Prompts:
         with LOADING:
             from sightline.surfaces.acp import eyes
 
-        where = eyes.Where(session.folders, session.model, session.suspected)
+        where = eyes.Where(session.folders, session.model, session.suspected, self._lessons)
         if work.looked is not None:
             return self._again(session, work, work.looked)
-        if b"/vision-proxy" in work.line and (text := eyes.typed(work.line)) is not None:
-            self._command(session, work, partial(eyes.command, text, work.line, where, session.images))
+        if b"/vision-proxy" in work.line and (found := eyes.typed(work.line)) is not None:
+            text, owner = found
+            self._command(session, work, partial(eyes.command, text, work.line, where, session.images, owner=owner))
             return b""
         outcome = eyes.look(work.line, self._agent(), where)
         if isinstance(outcome, Refusal):
@@ -185,7 +200,7 @@ class Prompts:
         session.images = tuple(dict.fromkeys([*session.images, *looked.references]))
         with self._lock:
             if looked.shows and (asked := self._open.asked.get(work.request)) is not None:
-                asked.looked = looked
+                asked.looked, asked.acted = looked, False
         return looked.line
 
     def _command(self, session: Session, work: Work, asked: Callable[[], tuple[str, tuple[str, ...]]]) -> None:
@@ -237,9 +252,8 @@ class Prompts:
         if not self._settled(work, answered=True):
             return
         chunk: dict[str, Json] = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": words}}
-        self._to_editor.write(
-            messages.update(session.id, chunk), messages.result(work.request, {"stopReason": "end_turn"})
-        )
+        name = messages.token(work.asked)
+        self._to_editor.write(messages.update(session.id, chunk), messages.result(name, {"stopReason": "end_turn"}))
 
 
 def _text(error: object) -> str:

@@ -37,6 +37,7 @@ class Relay:
     ) -> None:
         self._to_agent, self._to_editor = to_agent, to_editor
         self._server = server
+        self._unread = False  # what the agent says is read, and has not come yet
         self._open = Open()
         self._hearing = Hearing(self._open, name)
         self._prompts = Prompts(to_agent, to_editor, self._open, self._hearing.agent, say)
@@ -44,17 +45,24 @@ class Relay:
     # What is read.
 
     def up(self, head: Head) -> int:
-        if head.method in _READ or (head.method is None and head.holds == "params"):
+        if head.method in _READ or head.tells_nothing:
             return WHOLE
         return WHOLE if self._prompts.busy and head.method is not None else 0
 
     def down(self, head: Head) -> int:
+        if self._unread:  # it was too long
+            self._open.acted()
+        self._unread = not head.is_plain_answer and self._open.watched
+        if self._unread:
+            return WHOLE
         if head.method is not None:
             return _LONGEST_UPDATE if head.method == _UPDATE else 0
         if head.holds == "params":
             return _LONGEST_UPDATE
         asked = self._open.asked
-        return WHOLE if asked and (head.id is None or head.id in asked) else 0
+        if asked and (head.id is None or head.id in asked):
+            return WHOLE
+        return _LONGEST_UPDATE if head.tells_nothing else 0
 
     # From the editor.
 
@@ -71,8 +79,7 @@ class Relay:
         message = _read(line.data)
         if message is None:
             return False
-        method, known, params = message.get("method"), _id(message), message.get("params")
-        params = params if isinstance(params, dict) else {}
+        method, known, params = message.get("method"), _id(message), _params(message)
         if method in (CANCEL, _CANCEL_REQUEST):
             self._prompts.cancel(method, params)
             return False
@@ -104,6 +111,7 @@ class Relay:
     # From the agent.
 
     def answered(self, line: Held) -> None:
+        self._unread = False
         try:
             after = self._told(line)
         except Exception as fault:  # noqa: BLE001, whatever it was: the editor waits for a line
@@ -117,7 +125,11 @@ class Relay:
         message = None if line.head.method == _UPDATE else _read(line.data) or {}
         if message is None or message.get("method") == _UPDATE:
             return (self._hearing.updated(line.data),)
-        request = None if "method" in message else _id(message)
+        if line.head.method is not None or "method" in message:
+            if "id" in message or not message:
+                self._open.acted(_params(message).get("sessionId"))
+            return (line.data,)
+        request = _id(message)
         asked = None if request is None else self._open.answered(request)
         if asked is None or request is None:
             return (line.data,)
@@ -141,6 +153,11 @@ def _read(line: bytes) -> Message | None:
     from sightline.surfaces.acp.messages import read
 
     return read(line)
+
+
+def _params(message: Message) -> Message:
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
 
 
 def _id(message: Message) -> Id | None:

@@ -69,6 +69,11 @@ class Work:
     cancelled: bool = False
     settled: bool = False  # it has gone on, or was answered: there is nothing left to be cancelled here
 
+    @property
+    def asked(self) -> bytes:
+        """What the editor has written, or what was made of it: not what the agent has answered."""
+        return self.looked.line if self.looked is not None else self.line
+
 
 @dataclass(slots=True)
 class Asked:
@@ -78,6 +83,7 @@ class Asked:
     session: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     looked: Looked | None = None
+    acted: bool = False  # the agent has done something since it got this: it may not get it twice
 
 
 class Open:
@@ -111,6 +117,19 @@ class Open:
     def answered(self, request: Id) -> Asked | None:
         with self.lock:
             return self.asked.pop(request, None)
+
+    @property
+    def watched(self) -> bool:
+        """Is there a prompt with pixels on which the agent has done nothing yet?"""
+        with self.lock:
+            return any(asked.looked is not None and not asked.acted for asked in self.asked.values())
+
+    def acted(self, session: object = None) -> None:
+        """The agent has done something in a session; where no prompt of that one is open, it may be for any."""
+        with self.lock:
+            prompts = [asked for asked in self.asked.values() if asked.method == PROMPT]
+            for asked in [each for each in prompts if each.session == session] or prompts:
+                asked.acted = True
 
     @property
     def thinking(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 ACTS: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
@@ -79,6 +80,8 @@ def main() -> None:
             continue
         if isinstance(message, dict):
             answer(message)
+    if "leaves" in ACTS:
+        Path(ACTS["leaves"]).write_text("".join(HEARD), encoding="utf-8")
     sys.exit(ACTS.get("code", 0))
 
 

@@ -19,7 +19,9 @@ from tests.acp import editing
 from tests.acp.editing import BLIND, PATIENCE, RELAY, SEES, Editor, acting, image, text
 from tests.cli.command import assert_refused, sightline
 from tests.look.answering import Model, settle
+from tests.look.eyes import eyes, named
 from tests.requirements import requirement
+from tests.scripted.faults import Hang
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.server import Exchange, Reply, Server
 
@@ -89,10 +91,8 @@ def test_sessions_that_begin_together_are_all_looked_at(ahead: int, tmp_path: Pa
         for number, picture in enumerate(pictures):
             ours.send("session/prompt", {"sessionId": f"{number}", "prompt": [picture]}, f"p{number}")
             ours.send("session/load", {"sessionId": f"{number}", "cwd": str(tmp_path), "mcpServers": []}, f"m{number}")
-        assert ours.process.stdin
-        ours.process.stdin.close()
-        assert ours.process.stdout
-        came = [json.loads(line) for line in ours.process.stdout]
+        came = [json.loads(ours.read()) for _ in range(1 + ahead + 2 * len(pictures))]
+        assert ours.leave() == 0
         assert ours.process.stderr
         assert ours.process.stderr.read() == b""
     prompts = [each for each in came if each.get("method") == "session/prompt"]
@@ -338,19 +338,48 @@ def test_nothing_waits_behind_the_description_of_another_session(
         assert "A door." in ours.prompts()[1][1]["text"]
 
 
-@requirement("acp.exit")
-def test_what_is_looked_at_when_the_editor_says_no_more_still_reaches_the_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with slow_eye(monkeypatch) as (gate, asked), editor(*acting(initialize=BLIND)) as ours:
+LOOKS = {
+    "a prompt": [text("see?"), image(PICTURE)],
+    "a command": [text("/vision-proxy describe"), image(PICTURE)],
+}
+
+
+@requirement("acp.cancel")
+@pytest.mark.parametrize("blocks", LOOKS.values(), ids=LOOKS)
+def test_a_look_that_is_cancelled_is_given_up_at_the_provider(blocks: list[dict[str, str]], tmp_path: Path) -> None:
+    hang = Hang()
+    with eyes("A door.") as provider, editor(*acting(initialize=BLIND), env=named(provider)) as ours:
+        provider.faults.append(hang)
         session = ours.open(tmp_path)
-        looking(ours, session, asked)
-        assert ours.process.stdin
-        ours.process.stdin.close()
-        time.sleep(0.1)
-        gate.set()
-        assert ours.answer(1)["result"] == {"stopReason": "end_turn"}
-        assert ours.process.wait(PATIENCE) == 0
+        ours.send("session/prompt", {"sessionId": session, "prompt": blocks}, 1)
+        hang.reached.result(PATIENCE)
+        ours.send("session/cancel", {"sessionId": session})
+        assert ours.answer(1)["result"] == {"stopReason": "cancelled"}
+        assert provider.exchanges[-1].abandoned
+        assert ours.prompt(session, *blocks)["result"] == {"stopReason": "end_turn"}, "the session goes on"
+        assert "A door." in str(ours.prompts()) + ours.said()
+
+
+@requirement("acp.exit")
+@pytest.mark.parametrize("blocks", LOOKS.values(), ids=LOOKS)
+def test_an_editor_that_leaves_takes_its_looks_along_and_sets_no_agent_to_work(
+    blocks: list[dict[str, str]], tmp_path: Path
+) -> None:
+    hang, heard = Hang(), tmp_path / "heard"
+    agent = acting(initialize=BLIND, code=3, leaves=str(heard))
+    with eyes("A door.") as provider, editor(*agent, env=named(provider)) as ours:
+        provider.faults.append(hang)
+        session = ours.open(tmp_path)
+        ours.send("session/prompt", {"sessionId": session, "prompt": blocks}, 1)
+        ours.send("session/prompt", {"sessionId": session, "prompt": [text("and then?")]}, 2)
+        ours.send("session/set_mode", {"sessionId": session, "modeId": "ask"}, 3)
+        hang.reached.result(PATIENCE)
+        assert ours.leave() == 3
+        assert provider.exchanges[-1].abandoned
+        assert [ours.answer(number)["result"] for number in (1, 2)] == [{"stopReason": "cancelled"}] * 2
+    told = heard.read_text()
+    assert "session/set_mode" in told
+    assert "session/prompt" not in told
 
 
 def test_an_agent_that_never_answers_initialize_holds_up_nothing_else() -> None:

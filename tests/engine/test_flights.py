@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.engine.flights import named, once
+from sightline.engine.flights import Here, named, once
 from sightline.model.ports import Flight, Record
 from sightline.store import open_record
 from tests.requirements import requirement
@@ -30,14 +30,18 @@ class Work:
     """Gives its words one after the other, each when it is let."""
 
     def __init__(self, *words: str) -> None:
-        self.words, self.begun = list(words), 0
+        self.words, self.begun, self.under_way = list(words), 0, 0
         self.came, self.free = asyncio.Semaphore(0), asyncio.Event()
 
     async def __call__(self) -> str:
         self.begun += 1
         self.came.release()
         word = self.words[self.begun - 1]
-        await self.free.wait()
+        self.under_way += 1
+        try:
+            await self.free.wait()
+        finally:
+            self.under_way -= 1
         return word
 
 
@@ -92,6 +96,47 @@ async def test_a_look_that_takes_its_time_is_kept(record: Record, monkeypatch: p
     await asyncio.sleep(1)
     work.free.set()
     assert [await first, await second] == ["one", "one"]
+
+
+async def waits(here: Here[str], work: Work, patience: float | None = None) -> bool:
+    """Whether it came in time."""
+    with here.joined("look", work) as shared:
+        done, _ = await asyncio.wait({shared}, timeout=patience)
+        return bool(done)
+
+
+async def cancelled(*tasks: asyncio.Task[bool]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@requirement("engine.given_up")
+async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_comes_next() -> None:
+    here, work = Here[str](), Work("one", "two")
+    first, last = (asyncio.ensure_future(waits(here, work)) for _ in range(2))
+    await work.came.acquire()
+    await cancelled(first)
+    assert work.under_way == 1, "somebody waits for it"
+    last.cancel()
+    await asyncio.sleep(0)
+    asked = asyncio.ensure_future(here.once("look", work))
+    await asyncio.wait_for(work.came.acquire(), 30)
+    assert work.under_way == 1
+    work.free.set()
+    assert await asked == "two"
+
+
+@requirement("engine.given_up")
+async def test_what_somebody_left_for_later_goes_on_whoever_gives_it_up_then() -> None:
+    here, work = Here[str](), Work("one", "two")
+    asked = asyncio.ensure_future(waits(here, work))
+    await work.came.acquire()
+    assert not await waits(here, work, patience=0.01)
+    await cancelled(asked)
+    assert work.under_way == 1
+    work.free.set()
+    assert await here.once("look", work) == "one"
 
 
 def test_a_name_tells_looks_apart() -> None:

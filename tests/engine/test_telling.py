@@ -136,6 +136,24 @@ async def test_a_client_that_leaves_does_not_end_the_look_that_another_waits_for
     assert "once" in told
 
 
+@requirement("engine.given_up")
+async def test_a_look_that_all_have_given_up_is_ended_and_whoever_comes_next_begins_another() -> None:
+    seer = ScriptedSeer(["once", "twice"])
+    seer.gate.clear()
+    stage = Stage(seer)
+    asking_it = [asyncio.ensure_future(stage.prepare(asking(picture()))) for _ in range(2)]
+    await turns(lambda: seer.at_once)
+    for each in asking_it:
+        each.cancel()
+    await asyncio.gather(*asking_it, return_exceptions=True)
+    next_one = asyncio.ensure_future(stage.prepare(asking(picture())))
+    await turns(lambda: len(seer.looks) == 2)
+    assert seer.at_once == 1, "the first look has ended"
+    seer.gate.set()
+    (told,) = words(await next_one)
+    assert "twice" in told
+
+
 @requirement("tell.patience")
 async def test_a_look_that_takes_too_long_goes_on_and_serves_the_next_request() -> None:
     seer = ScriptedSeer(["late", "again"])

@@ -156,6 +156,20 @@ def test_a_client_that_leaves_is_noticed_also_when_its_body_flowed_through(tmp_p
         assert provider.exchanges[0].abandoned
 
 
+@requirement("fault.leaves")
+@pytest.mark.usefixtures("no_local_eyes")
+def test_a_client_that_leaves_takes_the_look_along_that_was_made_for_it(tmp_path: Path) -> None:
+    hang = Hang(model="deepseek-flash")
+    with deepseek(faults=[hang]) as provider, sightline(tmp_path, f"deepseek={provider.url}") as proxy:
+        asked = {"model": "deepseek-v4-pro", "messages": pasted_chat(PICTURE)}
+        body, path = json.dumps(asked).encode(), "/u/deepseek/v1/chat/completions"
+        with plug(proxy.url) as connection:
+            connection.sendall(head(path, len(body)) + body)
+            hang.reached.result(30)
+        assert provider.exchanges[-1].abandoned
+        assert provider.asked("deepseek-v4-pro") == []
+
+
 @requirement("fault.seer")
 @pytest.mark.usefixtures("no_local_eyes")
 def test_a_seer_that_hangs_up_costs_one_sentence_and_not_the_turn(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
 from typing import assert_never
 
@@ -122,30 +123,31 @@ class Answers:
         said = items(_within(reading), reading.wire.items)
         place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
         held = self._images.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
-        for need in sorted(needs.needs, key=_newest_first):
-            if isinstance(need, Probe):  # a few microseconds: not worth a task
-                answers[need] = probed(need.image)
-            elif isinstance(need, Keep) and need.image in held:
-                answers[need] = held[need.image]
-            elif isinstance(need, Present):
-                paths.append(need)
-            elif isinstance(need, Recall):
-                answers[need] = await self._recalled(known, reading.scene, visitor, rules) if known else _TOO_DEEP
-            else:
-                stands = place(need.message) if isinstance(need, Look | Compare) else None
-                flights[need] = self._flight(need, stands, visitor, rules)
-        if paths:  # of everything that was ever retired: one thread for all
-            answers |= await asyncio.to_thread(self._present, paths, known, visitor)
-        if flights:
-            # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
-            patience = self._patience if any(isinstance(need, Look) for need in flights) else None
-            await asyncio.wait(set(flights.values()), timeout=patience)
-        for need, flight in flights.items():
-            late = not flight.done()
-            if late and isinstance(need, Compare):
-                answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
-            else:
-                answers[need] = PENDING if late else flight.result()
+        with ExitStack() as waiting:
+            for need in sorted(needs.needs, key=_newest_first):
+                if isinstance(need, Probe):  # a few microseconds: not worth a task
+                    answers[need] = probed(need.image)
+                elif isinstance(need, Keep) and need.image in held:
+                    answers[need] = held[need.image]
+                elif isinstance(need, Present):
+                    paths.append(need)
+                elif isinstance(need, Recall):
+                    answers[need] = await self._recalled(known, reading.scene, visitor, rules) if known else _TOO_DEEP
+                else:
+                    stands = place(need.message) if isinstance(need, Look | Compare) else None
+                    flights[need] = waiting.enter_context(self._flight(need, stands, visitor, rules))
+            if paths:  # of everything that was ever retired: one thread for all
+                answers |= await asyncio.to_thread(self._present, paths, known, visitor)
+            if flights:
+                # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
+                patience = self._patience if any(isinstance(need, Look) for need in flights) else None
+                await asyncio.wait(set(flights.values()), timeout=patience)
+            for need, flight in flights.items():
+                late = not flight.done()
+                if late and isinstance(need, Compare):
+                    answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
+                else:
+                    answers[need] = PENDING if late else flight.result()
         await self._images.keep_again(_told(answers), visitor)
         return answers
 
@@ -168,7 +170,9 @@ class Answers:
         scope, name, about = key
         return self._record.tell(scope, Telling(name, about, {"there": found}))
 
-    def _flight(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> asyncio.Task[Answer]:
+    def _flight(
+        self, need: Need, place: Place | None, visitor: Visitor, rules: Rules
+    ) -> AbstractContextManager[asyncio.Task[Answer]]:
         """One task for one question, however many requests ask it at the same time."""
         key: Hashable = need
         if isinstance(need, Keep):
@@ -176,7 +180,7 @@ class Answers:
         if place is not None:  # an agent's side requests ask for other models, but for the same eyes
             eyes = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
             key = (need, place.turn, place.now, visitor.scope, eyes)
-        return self._flights.task(key, lambda: self._safely(need, place, visitor, rules))
+        return self._flights.joined(key, lambda: self._safely(need, place, visitor, rules))
 
     async def _safely(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> Answer:
         try:

@@ -7,7 +7,8 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -26,21 +27,49 @@ def named(*asked: Json) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
+class _Shared(Generic[T]):
+    """A task, and who waits for it."""
+
+    def __init__(self, task: asyncio.Task[T]) -> None:
+        self.task = task
+        self.waiting = 0
+        self.wanted = False  # also by somebody who has left: it is to be there the next time
+
+
 class Here(Generic[T]):
-    """One task in this process for one question, however many ask it; who leaves does not end it for the others."""
+    """One task in this process for one question, however many ask it; who leaves does not end it for the others.
+
+    Whoever has waited long enough lets it go on. Where all were cancelled, nobody wants it, and it ends with the last.
+    """
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, asyncio.Task[T]] = {}
+        self._flights: dict[Hashable, _Shared[T]] = {}
 
-    def task(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.create_task(work())
-            flight.add_done_callback(lambda _: self._flights.pop(key, None))
-        return flight
+    @contextmanager
+    def joined(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> Iterator[asyncio.Task[T]]:
+        flight = self._flights.get(key) or self._begun(key, work)
+        flight.waiting += 1
+        try:
+            yield flight.task
+            flight.wanted = True
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.wanted:
+                self._forget(key, flight)  # before it has ended: nobody may join it any more
+                flight.task.cancel()
 
     async def once(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        return await asyncio.shield(self.task(key, work))
+        with self.joined(key, work) as task:
+            return await asyncio.shield(task)
+
+    def _begun(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> _Shared[T]:
+        flight = self._flights[key] = _Shared(asyncio.create_task(work()))
+        flight.task.add_done_callback(lambda _: self._forget(key, flight))
+        return flight
+
+    def _forget(self, key: Hashable, flight: _Shared[T]) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
 
 
 async def once(

@@ -39,7 +39,7 @@ class Conversation(Protocol):
     def answered(self, line: Held) -> None: ...
 
     def finish(self) -> None:
-        """The editor says no more: what is still worked on is waited for."""
+        """The editor says no more: what is still looked at for it is given up."""
         ...
 
     @property

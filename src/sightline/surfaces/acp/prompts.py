@@ -128,7 +128,10 @@ class Prompts:
         return (line,)
 
     def finish(self) -> None:
+        """The editor has left: nothing is looked at for nobody, and no agent is set to work."""
         with self._lock:
+            for name in [*self._open.sessions]:
+                self.cancel(CANCEL, {"sessionId": name})
             while self.busy:
                 self._lock.wait()
 
@@ -179,6 +182,8 @@ class Prompts:
         """A line as it goes to the agent; nothing where it has been answered here."""
         if work.plain or work.request is None:
             return work.line
+        if work.cancelled:  # while it waited
+            return b""
         with LOADING:
             from sightline.surfaces.acp import eyes
 
@@ -204,8 +209,18 @@ class Prompts:
         return looked.line
 
     def _command(self, session: Session, work: Work, asked: Callable[[], tuple[str, tuple[str, ...]]]) -> None:
-        """What is typed as a command. It may take long: whoever cancels it does not wait for it."""
-        outcome = self._awaited(work, Later(asked).future)
+        """What is typed as a command. It may take long: whoever cancels it ends what it waits for."""
+        from sightline.look.loop import WAITS, Waits
+
+        waits = Waits()
+
+        def answer() -> tuple[str, tuple[str, ...]]:
+            WAITS.set(waits)  # for this thread alone
+            return asked()
+
+        future = Later(answer).future
+        future.add_done_callback(lambda _: waits.end())
+        outcome = self._awaited(work, future)
         if outcome is not None:
             words, images = outcome
             session.images = tuple(dict.fromkeys([*session.images, *images]))

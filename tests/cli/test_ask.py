@@ -139,7 +139,7 @@ def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str
         "SIGHTLINE_API_KEY": "k",
         "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}, "watcher": {"video": True}}),
     }
-    question = "images, crops, pages and frames may be sent to eyes.invalid:9 to be looked at: is that all right? [y/N]"
+    question = "images, crops, pages and frames may be sent to far (eyes.invalid:9) to be looked at: is that all right?"
     _, heard = typed(verb, b"n\n", env, folder)
     assert question in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}

@@ -62,7 +62,7 @@ def test_the_command_that_a_seer_asks_for_is_the_one_that_gives_consent(home: Pa
     assert "there is no key" in sightline("doctor", "--json").json["seers"][0]["refusal"], (
         "consented, next comes the key"
     )
-    assert sightline("consent", "no").out.startswith("llm.example.com: no image")
+    assert "llm.example.com" in sightline("consent", "no").out.partition(": no image")[0]
 
 
 @requirement("consent.kept")

@@ -35,7 +35,7 @@ def test_a_description_is_printed_with_who_looked(folder: Path) -> None:
         ended = sightline("describe", "shot.png", env=named(provider), folder=folder)
     assert (ended.code, ended.err) == (0, "")
     first, *rest = ended.out.splitlines()
-    assert first == f"[Vision Proxy] shot.png by {provider.url.removeprefix('http://')}/eye-1"
+    assert first == f"[Vision Proxy] shot.png by mine/eye-1 ({provider.url.removeprefix('http://')})"
     assert rest[:2] == ["A red square.?[31m", "Second line."]
     assert re.fullmatch(r"\[Vision Proxy\] [\d,]+ tokens in, [\d,]+ tokens out", rest[2])
     listed = sightline("vision-proxy", "list", folder=folder)
@@ -151,7 +151,9 @@ def test_a_terminal_asks_for_consent_and_shows_that_something_goes_on(folder: Pa
     code, heard = typed(["describe", "shot.png"], b"n\n", env, folder)
     assert (code, "by local" in heard) == (0, True), "what reads on this machine needs no consent"
     assert "looking at 1 image …" in heard
-    question = "images, crops, pages and frames may be sent to eyes.invalid:9 to be looked at: is that all right? [y/N]"
+    question = (
+        "images, crops, pages and frames may be sent to mine (eyes.invalid:9) to be looked at: is that all right?"
+    )
     assert f"[Vision Proxy] {question}" in heard
     assert "sightline consent yes eyes.invalid:9" in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}

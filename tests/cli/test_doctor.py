@@ -130,7 +130,7 @@ def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(
     assert "sightline consent yes anthropic" in no
     assert len(why["zai"]) == 2, "neither a consent nor a key"
     assert why["local"] == []
-    assert "can look now at: ollama, openai, local\n" in text.out
+    assert f"can look now at: ollama ({provider.url.removeprefix('http://')}), openai, local\n" in text.out
     assert f"  not anthropic: {no}\n" in text.out
     (keyless,) = [line for line in text.out.splitlines() if "no key set for" in line]
     assert "zai" in keyless

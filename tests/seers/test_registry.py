@@ -146,7 +146,8 @@ def test_neither_key_nor_consent_goes_to_another_host(tmp_path: Path, held: dict
     assert no.remedy == "the user runs: sightline consent yes llm.example"
     no = asked(known(tmp_path, "llm.example", held=held), provider, "eye")
     assert isinstance(no, Refusal)
-    assert no.what == "there is no key for llm.example/eye"
+    called = f"{provider}/eye (llm.example)" if "upstreams" in held else "llm.example/eye"
+    assert no.what == f"there is no key for {called}"
 
 
 @requirement("seer.registry")

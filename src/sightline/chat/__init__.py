@@ -16,6 +16,7 @@ from sightline.look.analyze_image import describe
 from sightline.look.analyze_result import Failed
 from sightline.look.analyze_seer import receiver_of
 from sightline.look.doors import Door
+from sightline.look.upstreams import called
 from sightline.model.entry import Entry
 from sightline.model.fence import one_line
 from sightline.model.ports import Record
@@ -59,7 +60,8 @@ def _described(command: Describe, door: Door, images: Sequence[str]) -> str:
     if isinstance(found, Failed):
         return f"{NAME} {found.message}"
     seen = ", ".join(one_line(each.filename or each.id) for each in found.images)
-    return f"{NAME} {seen} by {found.seer}\n\n{found.text}"
+    by = called(door.settings, found.seer) if door.settings else found.seer
+    return f"{NAME} {seen} by {by}\n\n{found.text}"
 
 
 def _redescribed(command: Redescribe, door: Door, images: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from sightline.commands.values import Change, Command, Consent, GroundingModels, UseModel
 from sightline.grounding.families import added, adding, listing, removed
 from sightline.look.grounds import entries_of
-from sightline.look.upstreams import directory, receiver
+from sightline.look.upstreams import called, directory, receiver
 from sightline.look.whole import named_seer
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
@@ -76,13 +76,14 @@ def _text(change: Change) -> str:
 def _consented(command: Consent, settings: Settings, record: Record) -> Done | Refusal:
     if command.answer == "list":
         said = record.consents().items()
-        return Done(tuple(sentence(provider, given=given) for provider, given in said) or (NOTHING_AGREED,))
+        lines = tuple(sentence(settings, provider, given=given) for provider, given in said)
+        return Done(lines or (NOTHING_AGREED,))
     provider = provider_named(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
     given = command.answer == "yes"
     record.consent(provider, given)
-    return Done((sentence(provider, given=given),))
+    return Done((sentence(settings, provider, given=given),))
 
 
 def provider_named(settings: Settings, name: str) -> str | Refusal:
@@ -104,9 +105,9 @@ def provider_named(settings: Settings, name: str) -> str | Refusal:
     return known[name]
 
 
-def sentence(provider: str, *, given: bool) -> str:
+def sentence(settings: Settings, provider: str, *, given: bool) -> str:
     words = f"{SENT}, by the proxy with the end of their conversation (includeContext)" if given else NOT_SENT
-    return f"{provider}: {words.format(provider)}"
+    return f"{called(settings, provider)}: {words.format(provider)}"
 
 
 def _grounding(command: GroundingModels, settings: Settings, confirm: Confirm) -> Done | Refusal:

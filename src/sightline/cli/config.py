@@ -85,10 +85,13 @@ def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
     width = max(len(key.name) for key in KEYS)
     for key in KEYS:
         yield f"  {key.name:<{width}} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
+    from sightline.look.upstreams import called
+
     yield "learnt about models:" if lessons else "learnt about models: nothing"
     for lesson in lessons:
         assert isinstance(lesson, dict)
-        yield f"  {lesson['upstream']}/{lesson['model']}: {lesson['learnt']} ({lesson['why']})"
+        model = called(settings, f"{lesson['upstream']}/{lesson['model']}")
+        yield f"  {model}: {lesson['learnt']} ({lesson['why']})"
 
 
 def _get(settings: Settings, name: str, *, as_json: bool) -> int:
@@ -124,6 +127,7 @@ def _now(settings: Settings, name: str, where: str, *, as_json: bool) -> int:
 
 def _model(settings: Settings, name: str, *, as_json: bool) -> int:
     from sightline.cli import compose
+    from sightline.look.upstreams import by_name
     from sightline.wire import WIRES
 
     split = _split(name)
@@ -132,7 +136,7 @@ def _model(settings: Settings, name: str, *, as_json: bool) -> int:
     found = compose.directory(settings)
     if isinstance(found, Refusal):
         return refused(found, as_json=as_json)
-    upstream = found.named.get(split[0])
+    upstream = by_name(found.named, split[0])
     if upstream is None:
         known = ", ".join(sorted(found.named))
         return refused(
@@ -166,12 +170,13 @@ def _split(name: str) -> tuple[str, str] | Refusal:
     return upstream, model
 
 
-def _names(settings: Settings, upstream: str) -> tuple[str, ...]:
-    """What an upstream of the user's is called by them, and by its address, under which lessons may stand."""
-    from sightline.look.upstreams import receiver
+def _names(settings: Settings, upstream: str) -> set[str]:
+    """What an upstream of the user's is called by them, and by its address: lessons may stand under either."""
+    from sightline.look.upstreams import directory, names_of, receiver
 
-    own = settings.upstreams.get(upstream)
-    return (upstream, receiver(own)) if own is not None and own.bases else (upstream,)
+    found = directory(settings)
+    own = found.named.get(upstream) if upstream in settings.upstreams and not isinstance(found, Refusal) else None
+    return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
 def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool:

@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
             as_json=args.json,
         )
     found: dict[str, Json] = {"provider": provider, "consent": given}
-    return answer(found, [sentence(provider, given=given)], as_json=args.json)
+    return answer(found, [sentence(settings, provider, given=given)], as_json=args.json)
 
 
 def _list(settings: Settings, *, as_json: bool) -> int:
@@ -60,5 +60,5 @@ def _list(settings: Settings, *, as_json: bool) -> int:
 
     with opened(settings) as record:
         consents = dict(record.consents())
-    lines = [sentence(provider, given=given) for provider, given in consents.items()]
+    lines = [sentence(settings, provider, given=given) for provider, given in consents.items()]
     return answer({"consents": {**consents}}, lines or [NOTHING_AGREED], as_json=as_json)

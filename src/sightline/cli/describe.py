@@ -14,7 +14,7 @@ from sightline.cli.terminal import agreed, figures, progress, tell
 from sightline.cli.verb import FORMS, OF_A_FILE, add_json, in_shell, no, refused, show, warn
 from sightline.model.fence import plain
 from sightline.model.refusal import Refusal
-from sightline.settings import load
+from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
     from sightline.commands.values import Describe
@@ -83,7 +83,7 @@ def described(command: Describe, *, as_json: bool, overlay: Path | None = None, 
         if as_json:
             show(found.as_dict())
         return no(*_about(found, command.images))
-    _printed(found, as_json=as_json)  # it is paid for, whatever becomes of the drawing
+    _printed(settings, found, as_json=as_json)  # it is paid for, whatever becomes of the drawing
     if overlay and (refusal := _drawn(at, found, command.images[0], overlay, force=force)):
         return refused(refusal)
     if overlay and not as_json:
@@ -111,11 +111,13 @@ def _looked(at: Door, command: Describe) -> Analysis | Failed:
         )
 
 
-def _printed(found: Analysis, *, as_json: bool) -> None:
+def _printed(settings: Settings, found: Analysis, *, as_json: bool) -> None:
+    from sightline.look.upstreams import called
+
     if as_json:
         show(found.as_dict())
         return
-    tell(f"{', '.join(each.filename or each.id for each in found.images)} by {found.seer}")
+    tell(f"{', '.join(each.filename or each.id for each in found.images)} by {called(settings, found.seer)}")
     for line in found.text.splitlines():
         print(plain(line))
     boxes = [each for each in found.boxes if each.at]

@@ -15,6 +15,7 @@ from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.verb import add_json, answer
+from sightline.model.asking import LOCAL
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
-_NO_LOCAL = "not installed (pip install 'sightline[local]')"
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -46,10 +46,11 @@ def run(args: Namespace) -> int:
         "record": _record(settings),
         "upstreams": _upstreams(settings),
         **_asked(settings, here),
+        "others": _others(),
         "mcp": find_spec("mcp") is not None,
         "agents": _agents(settings, here),
     }
-    return answer(report, _lines(report, here), as_json=args.json)
+    return answer(report, _lines(settings, report, here), as_json=args.json)
 
 
 def _settings(settings: Settings) -> Report:
@@ -112,6 +113,8 @@ async def _listens(whole: compose.Parts, here: str) -> bool:
 
 
 async def _ask(whole: compose.Parts, here: str) -> Report:
+    from sightline.seers.choice import nobody
+
     try:
         listening = await _listens(whole, here)
         # As for a blind model whose upstream has no seeing sibling.
@@ -120,6 +123,8 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
             Visitor(stranger, "openai_chat", scope=""), Profile(stranger.name, "openai_chat", "")
         )
         providers = await _providers(whole)
+        local = whole.registry.local
+        seers = [] if isinstance(local, Refusal) and seers == [nobody(local)] else seers  # as the lines say themselves
     finally:
         await whole.close()
     return {
@@ -131,23 +136,30 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
 
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.model.asking import LOCAL
-    from sightline.seers.local.weights import installed
     from sightline.seers.loopback import SERVERS
 
     seeing = {each.server for each in await whole.seers.on_this_machine()}
     found: Report = {}
     for name, each in sorted(whole.registry.providers.items()):
+        if name == each.provider != each.upstream.name in whole.settings.upstreams:
+            continue  # it stands under the user's name for it
         why = [str(no) for no in whole.registry.hindrances(each)]
         here, base = each.upstream.on_loopback, each.upstream.base("openai_chat")
         if here and name in SERVERS and name not in seeing:
             why = [f"no vision model answers at {base}"]
         elif here and isinstance(await whole.dialler.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
             why = [f"nobody answers at {base}"]
-        found[name] = {"wire": each.wire, "key": here or bool(each.api_key), "why": why}
+        found[name] = {"receiver": each.provider, "wire": each.wire, "key": here or bool(each.api_key), "why": why}
     local = whole.registry.local
-    why = [str(local) if installed() else _NO_LOCAL] if isinstance(local, Refusal) else []
-    return {**found, LOCAL: {"wire": None, "key": True, "why": why}}
+    why = [str(local)] if isinstance(local, Refusal) else []
+    return {**found, LOCAL: {"receiver": LOCAL, "wire": None, "key": True, "why": why}}
+
+
+def _others() -> list[str]:
+    """The providers that only the extra `providers` reaches: it finds their keys itself, and is not loaded to ask."""
+    from sightline.seers.others import PROVIDERS, installed
+
+    return sorted(PROVIDERS) if installed() else []
 
 
 def _agents(settings: Settings, here: str) -> Report:
@@ -162,26 +174,35 @@ def _agents(settings: Settings, here: str) -> Report:
     }
 
 
-def _lines(report: Report, here: str) -> Iterator[str]:
-    settings, record = report["settings"], report["record"]
+def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
+    from sightline.look.upstreams import called
+
+    shown, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"
-    yield f"settings   {settings['file']}{'' if settings['exists'] else ' (not there: defaults)'}"
-    yield from (f"  warning: {warning}" for warning in settings["warnings"])
-    yield f"mode       {settings['mode']}"
+    yield f"settings   {shown['file']}{'' if shown['exists'] else ' (not there: defaults)'}"
+    yield from (f"  warning: {warning}" for warning in shown["warnings"])
+    yield f"mode       {shown['mode']}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
     yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
     yield f"mcp        {tools}"
     yield "seers      the seeing sibling of the upstream where it has one; else:"
-    yield from (f"  {seer.get('name') or seer['refusal']}" for seer in report["seers"])
+    yield from (
+        f"  {called(settings, seer['name']) if 'name' in seer else seer['refusal']}" for seer in report["seers"]
+    )
     if not report["seers"]:
         yield "  nobody: name one with `sightline config set model PROVIDER/MODEL`, or start one in Ollama"
     yield from _provider_lines(report["providers"])
+    if report["others"]:
+        yield f"  through LiteLLM, with the keys of their own tools: {', '.join(report['others'])}"
     yield from _upstream_lines(report["upstreams"])
     yield f"learnt     {'' if record['learnt'] else 'nothing'}".rstrip()
-    yield from (f"  {one['upstream']}/{one['model']}: {one['learnt']} ({one['why']})" for one in record["learnt"])
-    consents = [f"{'yes' if given else 'no'} to {provider}" for provider, given in record["consents"].items()]
+    for one in record["learnt"]:
+        model = called(settings, f"{one['upstream']}/{one['model']}")
+        yield f"  {model}: {one['learnt']} ({one['why']})"
+    said = record["consents"].items()
+    consents = [f"{'yes' if given else 'no'} to {called(settings, provider)}" for provider, given in said]
     yield f"consents   {', '.join(consents) or 'none'}"
     yield from _omission_lines(record["omissions"])
     yield "agents"
@@ -199,12 +220,17 @@ def _omission_lines(omissions: list[Report]) -> Iterator[str]:
 
 
 def _provider_lines(providers: Report) -> Iterator[str]:
-    ready = [name for name, each in providers.items() if not each["why"]]
+    ready = [
+        name if name == each["receiver"] else f"{name} ({each['receiver']})"
+        for name, each in providers.items()
+        if not each["why"]
+    ]
     keyless = [name for name, each in providers.items() if not each["key"]]
     yield f"by name    PROVIDER/MODEL can look now at: {', '.join(ready) or 'nobody'}"
     for name, each in providers.items():
         if each["why"] and each["key"]:
-            yield f"  not {name}: {'; '.join(each['why'])}"
+            whose = f"not {name}: " if name != LOCAL else ""  # which says so itself
+            yield f"  {whose}{'; '.join(each['why'])}"
     if keyless:
         yield f"  no key set for: {', '.join(keyless)}"
 

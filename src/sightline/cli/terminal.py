@@ -51,12 +51,13 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from sightline.look.analyze_seer import receiver_of
+    from sightline.look.upstreams import called
     from sightline.passes.words import SENT
 
     provider = receiver_of(settings, model)
     if not provider or record.consents().get(provider, False):
         return
-    if confirmed(f"{SENT.format(provider)}: is that all right?"):
+    if confirmed(f"{SENT.format(called(settings, provider))}: is that all right?"):
         record.consent(provider, given=True)
 
 

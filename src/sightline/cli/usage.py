@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from sightline.cli.memory import opened
@@ -45,13 +46,15 @@ def run(args: Namespace) -> int:
     warn(settings.warnings)
     if args.receipts is not None:
         return _receipts(settings, args.receipts, as_json=args.json)
+    from sightline.look.upstreams import called
+
     with opened(settings) as record:
         spent = record.trouble() or record.spent()
     if isinstance(spent, Refusal):
         return refused(spent, as_json=args.json)
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
     total = _figures(spent)
-    return answer({"days": [*rows], "total": total}, _lines(rows, total), as_json=args.json)
+    return answer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)), as_json=args.json)
 
 
 def _receipts(settings: Settings, most: int, *, as_json: bool) -> int:
@@ -83,13 +86,14 @@ def _figures(spent: Sequence[Spent]) -> dict[str, Json]:
     }
 
 
-def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json]) -> Iterator[str]:
+def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json], shown: Callable[[str], str]) -> Iterator[str]:
     if not rows:
         yield "nobody was asked yet"
         return
-    widest = max(len(str(row["seer"])) for row in rows)
-    for row in rows:
-        yield f"{row['day']}  {row['seer']!s:<{widest}}  {_line(row)}"
+    names = [shown(str(row["seer"])) for row in rows]
+    widest = max(map(len, names))
+    for row, name in zip(rows, names, strict=True):
+        yield f"{row['day']}  {name:<{widest}}  {_line(row)}"
     yield f"{'in all':<10}  {'':<{widest}}  {_line(total)}"
 
 

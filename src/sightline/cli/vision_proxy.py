@@ -105,12 +105,16 @@ def _told(lines: Callable[[Settings], Iterator[str]]) -> int:
 
 def _images(settings: Settings) -> Iterator[str]:
     """The images that were asked about, each with what was asked of it last."""
+    from sightline.look.upstreams import called
+
     latest: dict[str, str] = {}
     with opened(settings) as record:
         for entry in record.entries():
             for sha256 in entry.images if entry.seer else ():  # of a joint look the command is noted apart
                 latest.pop(sha256, None)
-                latest[sha256] = f"{entry.seer}: {str(entry.about.get('question') or 'described')[:120]}"
+                latest[sha256] = (
+                    f"{called(settings, entry.seer)}: {str(entry.about.get('question') or 'described')[:120]}"
+                )
     if not latest:
         yield "no image was asked about yet"
     for sha256, last in latest.items():

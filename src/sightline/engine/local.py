@@ -29,12 +29,7 @@ _MEMORY = 6 * 1024**3  # bytes of addresses, of which a fraction is ever used
 _REMEMBERED = 8  # images of which a second question is answered at once
 _BEHIND = 2  # how far it steps back behind whoever else needs the processor
 
-_NO_READER = Refusal(
-    "unavailable",
-    "no model that could look was found, and what reads on this machine is not installed",
-    "the user types: pip install 'sightline[local]', or starts a vision model here (for example `ollama pull"
-    " qwen3-vl`), or names one: `sightline vision-proxy model PROVIDER/MODEL`",
-)
+_NO_READER = Refusal("unavailable", "local is not installed", "pip install 'sightline[local]'")
 
 TASKS = {TASK_NAME: "sightline.engine.local:local_task"}
 
@@ -46,12 +41,9 @@ def readers() -> Workers:
 
 def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
     """The seer, where it is installed; else what to type. Nothing of it is loaded for that."""
-    from importlib.util import find_spec
+    from sightline.seers.local.weights import PAIRS, find, installed
 
-    from sightline.seers.local.weights import PAIRS, find
-
-    installed = all(find_spec(name) for name in ("numpy", "onnxruntime"))
-    return LocalSeer(work, str(folder)) if installed and any(find(pair, folder) for pair in PAIRS) else _NO_READER
+    return LocalSeer(work, str(folder)) if installed() and any(find(pair, folder) for pair in PAIRS) else _NO_READER
 
 
 def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:

@@ -19,6 +19,7 @@ from sightline.model.asking import LOCAL
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
+from sightline.seers.choice import nobody
 from sightline.seers.loopback import found
 from sightline.seers.registry import OURS, Named, Registry, meant
 from sightline.settings import Settings
@@ -38,6 +39,7 @@ class Chosen:
     vision: bool
     pdf: bool
     video: bool
+    nobody: Refusal | None = None  # said of everybody, where nobody is named and nothing reads here
     instead: Refusal | None = None  # why the one whom the settings name is not asked
 
     @property
@@ -50,12 +52,18 @@ class Chosen:
         return unagreed(self.registry, self.named, self.record)
 
     @property
+    def absent(self) -> Refusal | None:
+        """Why what reads on this machine cannot, where that is who is meant."""
+        local = self.registry.local
+        return local if self.named is OURS and isinstance(local, Refusal) else None
+
+    @property
     def shown(self) -> str:
         return LOCAL if self.named is OURS else f"{self.upstream.name}/{self.named.model}"
 
     def seer(self) -> Seer | Unanswered:
         """The provider itself, if it may and can be asked."""
-        made = self.registry.seer(self.named)
+        made = self.nobody or self.registry.seer(self.named)
         return Unanswered("VISION_NOT_SUPPORTED", str(made)) if isinstance(made, Refusal) else made
 
 
@@ -98,7 +106,8 @@ async def _unnamed(settings: Settings, known: Directory, ours: Chosen) -> Chosen
         return _NOBODY
     here = next(iter(await found(ours.http, local_servers(known))), None)
     if here is None:
-        return ours
+        local = ours.registry.local
+        return replace(ours, nobody=nobody(local)) if isinstance(local, Refusal) else ours
     return replace(ours, named=replace(ours.registry.providers[here.server], model=here.model))
 
 

@@ -79,6 +79,8 @@ class Film:
     method: Method
 
     def beyond(self, who: Chosen) -> Unanswered | None:
+        if who.absent:
+            return Unanswered("VIDEO_NOT_SUPPORTED", f"{who.absent}, and takes no videos: {_FILM}")
         if self.method == "frames" or (self.method == "auto" and not who.video and who.vision):
             return Unanswered("VIDEO_NOT_SUPPORTED", f"nothing here makes stills of a video for {who.shown} ({_FILM})")
         if not who.video:

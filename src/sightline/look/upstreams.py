@@ -104,6 +104,33 @@ def receiver(upstream: Upstream, wire: WireName = "openai_chat") -> str:
     return by_address(address) or urlsplit(address).netloc
 
 
+def by_name(named: Mapping[str, Upstream], name: str) -> Upstream | None:
+    """The upstream that somebody means, by its name or by the one under which consent is given to it."""
+    return named.get(name) or next((each for each in named.values() if name in _receivers(each)), None)
+
+
+def names_of(settings: Settings, receiver: str) -> tuple[str, ...]:
+    """What the user calls whoever gets images under the name of an address."""
+    own = {name: completed(each) for name, each in settings.upstreams.items()} if receiver not in PRESETS else {}
+    return tuple(name for name, each in own.items() if receiver in _receivers(each))
+
+
+def called(settings: Settings, name: str) -> str:
+    """A receiver as the record has it, or a model of it, as people read it: by the user's name for it, then as it is.
+
+    Which of several names a model was asked by is not known: it stays with its address.
+    """
+    receiver, slash, model = name.partition("/")
+    names = names_of(settings, receiver)
+    if not names or receiver in names or (slash and len(names) > 1):
+        return name
+    return f"{' and '.join(names)}{slash}{model} ({receiver})"
+
+
+def _receivers(upstream: Upstream) -> set[str]:
+    return {receiver(upstream, wire) for wire in upstream.bases}
+
+
 def _preset(name: str) -> Upstream:
     preset = PRESETS[name]
     return Upstream(name, preset.bases, name, preset.keys, bearer=preset.bearer, stateless=preset.stateless)
@@ -125,8 +152,8 @@ def completed(own: Upstream) -> Upstream:
 
 
 def flagged(flag: str, named: Mapping[str, Upstream]) -> Upstream | Refusal:
-    if flag in named:
-        return named[flag]
+    if (there := by_name(named, flag)) is not None:
+        return there
     head, _, tail = flag.partition("://")
     name, equals, scheme = head.rpartition("=")
     url = f"{scheme}://{tail}" if equals else flag

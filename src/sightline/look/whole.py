@@ -14,7 +14,7 @@ from sightline.engine.local import local_seer, readers
 from sightline.engine.options import Grounds, Price
 from sightline.look.doors import folders
 from sightline.look.grounds import coordinates_of
-from sightline.look.upstreams import NOWHERE, Taken, completed, directory, receiver
+from sightline.look.upstreams import NOWHERE, Taken, by_name, completed, directory, receiver
 from sightline.look.usage import cost
 from sightline.model.asking import LOCAL, Usage
 from sightline.model.ports import Http, Record, Seer
@@ -170,16 +170,16 @@ def named_seer(settings: Settings, found: Directory) -> Named | Refusal | None:
     if settings.base_url:
         bases: dict[WireName, str] = {"openai_chat": settings.base_url}
         upstream = completed(Upstream(by_address(settings.base_url) or urlsplit(settings.base_url).netloc, bases))
-    elif provider in found.named:
-        upstream = found.named[provider]
+    elif (known := by_name(found.named, provider)) is not None:
+        upstream = known
     elif other := elsewhere(provider, model):
         return other
     else:
-        known = ", ".join(sorted(found.named))
+        names = ", ".join(sorted(found.named))
         return Refusal(
             "invalid_input",
             f"the vision model {model!r} names no known provider",
-            f"set provider to one of {known}, or set baseUrl",
+            f"set provider to one of {names}, or set baseUrl",
         )
     found_there = seer_at(settings, upstream, model, settings.seer_key)
     if isinstance(found_there, Named):
@@ -222,7 +222,8 @@ def unagreed(known: Registry, one: Named, record: Record) -> str:
 
 def providers(settings: Settings, found: Directory, named: Named | None) -> dict[str, Named]:
     """Of whom models can be asked for, by every name that the user may have for them."""
-    known = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
+    own = {name: _provider(settings, each) for name, each in found.named.items() if each.bases}
+    known = {each.provider: each for each in reversed(own.values())} | own
     if named is None or named is OURS or settings.named_seer is None:
         return known
     aliases = filter(None, (named.provider, settings.named_seer[0]))

@@ -45,6 +45,7 @@ class WireSeer(ABC):
     http: Http = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     seconds: float = SECONDS
+    shown: str = ""  # as people read it, where that is not its name
 
     @abstractmethod
     def put(self, question: Question) -> Json | Refusal:
@@ -66,8 +67,8 @@ class WireSeer(ABC):
         body = self.put(question)
         if isinstance(body, Refusal):
             return body
-        http, seconds = self.http, self.seconds
-        answer = await asked(http, self.name, self.url, self.sent_headers, body, self.heard, self.collected, seconds)
+        http, who, seconds = self.http, self.shown or self.name, self.seconds
+        answer = await asked(http, who, self.url, self.sent_headers, body, self.heard, self.collected, seconds)
         return answer if isinstance(answer, Refusal) else replace(answer, seer=self.name)
 
 

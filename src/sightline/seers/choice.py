@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeGuard
 
 from sightline.model.ports import Http, Seer
@@ -57,6 +58,8 @@ class Seers:
         sibling = self._sibling(visitor, profile)
         found: list[Seer | Refusal] = [sibling] if sibling else []
         found += [self._loopback_seer(one) for one in await self.on_this_machine()]
+        if isinstance(self._local, Refusal):
+            return found or [nobody(self._local)]
         return found + ([self._local] if self._local is not None else [])
 
     async def _agreed(self, named: Seer | Refusal) -> Seer | Refusal:
@@ -92,6 +95,17 @@ class Seers:
     def _loopback_seer(self, one: Found) -> Seer:
         upstream = Upstream(one.server, {"openai_chat": one.base}, preset=one.server)
         return seer(self._http, f"{one.server}/{one.model}", one.model, upstream, "openai_chat", {})
+
+
+def nobody(local: Refusal) -> Refusal:
+    """Said where nobody is named, no model was found, and what reads on this machine cannot, either."""
+    what = f"no model that could look was found, and {local.what}"
+    others = "start a vision model here (for example `ollama pull qwen3-vl`)"
+    return replace(
+        local,
+        what=what,
+        remedy=f"{local.remedy}, or {others}, or name one: `sightline vision-proxy model PROVIDER/MODEL`",
+    )
 
 
 def _is_seer(one: Seer | Refusal | None) -> TypeGuard[Seer]:

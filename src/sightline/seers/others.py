@@ -33,8 +33,12 @@ def upstream(provider: str) -> Upstream:
     return Upstream(provider, {"openai_chat": f"{_LIBRARY}://{provider}"})
 
 
+def installed() -> bool:
+    return find_spec(_LIBRARY) is not None
+
+
 def missing(provider: str) -> Refusal | None:
-    if find_spec(_LIBRARY) is not None:
+    if installed():
         return None
     what = f"{provider} is asked through LiteLLM, which is not installed"
     return Refusal("unavailable", what, "the user runs: pip install 'sightline[providers]'")

@@ -68,6 +68,12 @@ class Named:
         return tuple(f"{name}/{self.model}" for name in known if name)
 
     @property
+    def shown(self) -> str:
+        """The model, or what its place would be, as people read it."""
+        name = f"{self.upstream.name}/{self.model or 'MODEL'}"
+        return name if self.upstream.name == self.provider else f"{name} ({self.provider})"
+
+    @property
     def receiver(self) -> str:
         """Who gets the image: a server of this machine may pass it on."""
         return _CLOUD if self.upstream.on_loopback and is_elsewhere(self.model) else self.provider
@@ -114,13 +120,14 @@ class Registry:
         headers = dict([named.upstream.credential(api, named.api_key)]) if named.api_key else {}
         http = others.Library() if named.wire == "others" else self._http
         made = seer(http, f"{named.provider}/{named.model}", named.model, named.upstream, named.wire, headers)
+        made = replace(made, shown=named.shown)
         if isinstance(made, ollama.OllamaSeer) and named.upstream.on_loopback and not self._consented(_CLOUD):
             return replace(made, unagreed=_unagreed(made.name, _CLOUD), here=self._here.setdefault(made.url, set()))
         return made
 
     def hindrances(self, named: Named) -> list[Refusal]:
         """All that stands in the way of asking, the user's consent first."""
-        name, receiver = f"{named.provider}/{named.model or 'MODEL'}", named.receiver
+        name, receiver = named.shown, named.receiver
         here = named.upstream.on_loopback
         found = []
         if (not here or receiver != named.provider) and not self._consented(receiver):
@@ -138,7 +145,7 @@ def _unagreed(name: str, receiver: str) -> Refusal:
     return Refusal("no_consent", what, f"the user runs: sightline consent yes {receiver}")
 
 
-def seer(http: Http, name: str, model: str, upstream: Upstream, wire: SeerWire, headers: Mapping[str, str]) -> Seer:
+def seer(http: Http, name: str, model: str, upstream: Upstream, wire: SeerWire, headers: Mapping[str, str]) -> WireSeer:
     """A model of an upstream, asked on one of its wires."""
     kind, path = _KINDS[wire]
     api = api_of(wire)

@@ -1,0 +1,79 @@
+"""The command as `pip install sightline` brings it: without the extras."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from sightline.seers.others import PROVIDERS
+from tests.cli.command import ALONE, COMMAND, Ended, sightline
+from tests.look.bad import PNG
+from tests.requirements import requirement
+
+MISSING = "local is not installed (pip install 'sightline[local]')"
+# Where what the extras `local` and `providers` bring is not there.
+BASE = """
+import importlib.util as util
+import sys
+found, absent = util.find_spec, ("numpy", "onnxruntime", "litellm")
+util.find_spec = lambda name, *more: None if name in absent else found(name, *more)
+from sightline.cli.main import main
+sys.exit(main())
+"""
+
+
+def base(folder: Path, *words: str) -> Ended:
+    return sightline(*words, env=ALONE, folder=folder, command=(sys.executable, "-c", BASE))
+
+
+@requirement("seer.local.absent")
+def test_without_the_local_reader_it_is_said_once_and_in_short(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(PNG)
+    (tmp_path / "v.mp4").write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom")
+    assert base(tmp_path, "describe", "shot.png", "--model", "local").err == f"sightline: {MISSING}\n"
+    named = base(tmp_path, "ask", "shot.png", "What is it?", "--model", "local")
+    assert named.json["error"] == f"VISION_NOT_SUPPORTED: {MISSING}"
+    for model in ([], ["--model", "local"]):
+        film = base(tmp_path, "video", "v.mp4", *model).json["error"]
+        assert film.startswith(f"VIDEO_NOT_SUPPORTED: {MISSING}, and takes no videos: name a model")
+    report = base(tmp_path, "doctor").out
+    assert f"\n  {MISSING}\n" in report
+    assert report.count("sightline[local]") == 1
+    assert "no model that could look" not in report
+    assert "\n  nobody: name one with" in report
+
+
+@requirement("seer.local.absent")
+def test_where_nobody_is_named_it_is_one_of_the_ways_out(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(PNG)
+    for said in (
+        base(tmp_path, "describe", "shot.png").err,
+        base(tmp_path, "ask", "shot.png", "What is it?").json["error"],
+    ):
+        assert "no model that could look was found, and local is not installed" in said
+        assert "ollama pull" in said
+        assert said.count("sightline[local]") == 1
+
+
+@requirement("seer.others.listed")
+def test_the_providers_of_the_extra_are_listed_where_it_is_installed_and_nothing_of_it_is_loaded(
+    tmp_path: Path,
+) -> None:
+    assert "LiteLLM" not in base(tmp_path, "doctor").out
+    (tmp_path / "litellm").mkdir()
+    (tmp_path / "litellm" / "__init__.py").write_text("raise SystemExit('it was loaded')")
+    env = {**ALONE, "PYTHONPATH": str(tmp_path)}
+    report = sightline("doctor", env=env, folder=tmp_path, command=COMMAND)
+    assert (report.code, report.err) == (0, "")
+    (line,) = [line for line in report.out.splitlines() if "through LiteLLM" in line]
+    assert set(line.partition(": ")[2].split(", ")) == PROVIDERS
+
+
+@requirement("seer.others.listed")
+def test_the_page_of_the_library_has_them_and_the_variables_of_bedrock_and_vertex() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
+    section = page.partition("## Bedrock, Vertex and others")[2]
+    assert set(re.findall(r"`([a-z_]+)`", section.split("\n\n")[2])) == PROVIDERS
+    for variable in ("AWS_REGION_NAME", "AWS_BEARER_TOKEN_BEDROCK", "VERTEXAI_PROJECT", "VERTEXAI_LOCATION"):
+        assert f"`{variable}`" in section

@@ -1,0 +1,92 @@
+"""An upstream that the user has named: people read its name with its address, and commands take either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sightline.model.profile import Lesson
+from sightline.store import open_record
+from tests.cli.command import ALONE, Ended, sightline
+from tests.look.bad import PNG
+from tests.requirements import requirement
+from tests.scripted.provider import Provider
+
+EYE = "glm-5.3-flash"
+SETTINGS = "vision-proxy.json"
+
+
+def held(home: Path, base: str, *names: str, **more: object) -> None:
+    """In the settings, with no other server of models on this machine."""
+    own = {**json.loads(ALONE["SIGHTLINE_UPSTREAMS"]), **{name: {"baseUrl": base} for name in names}}
+    (home / SETTINGS).write_text(json.dumps({"upstreams": own, **more}))
+
+
+@pytest.fixture
+def address(home: Path) -> Iterator[str]:
+    """Of an upstream that is called `mine`."""
+    with Provider() as provider:
+        held(home, f"{provider.url}/v1", "mine")
+        yield provider.url.removeprefix("http://")
+
+
+def look(folder: Path, name: str) -> Ended:
+    (folder / "shot.png").write_bytes(PNG)
+    return sightline("describe", "shot.png", "--model", f"{name}/{EYE}", folder=folder)
+
+
+@requirement("upstream.called")
+def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp_path: Path, address: str) -> None:
+    shown = f"mine/{EYE} ({address})"
+    assert f"shot.png by {shown}\n" in look(tmp_path, "mine").out
+    assert f"  {shown}  1 call" in sightline("usage").out
+    assert f" {shown}: described\n" in sightline("vision-proxy", "list").out
+    for said in (sightline("consent", "yes", "mine"), sightline("consent", "list")):
+        assert said.out.startswith(f"mine ({address}): images, crops, pages and frames may be sent to {address} ")
+    record = open_record(home / "record")
+    record.learn(address, "eye", Lesson(blind=True, why="it said so"), days=7)
+    assert record.consents() == {address: True}, "kept by the address, whatever it is called"
+    record.close()
+    report = sightline("doctor").out
+    assert f"can look now at: mine ({address}), local\n" in report
+    assert f"consents   yes to mine ({address})\n" in report
+    for listed in (report, sightline("config", "show").out):
+        assert f"  mine/eye ({address}): blind (it said so)\n" in listed
+
+
+@requirement("upstream.called")
+def test_a_refusal_names_it_too(home: Path, tmp_path: Path) -> None:
+    held(home, "http://127.0.0.1:1/v1", "mine")
+    assert f"mine/{EYE} (127.0.0.1:1) could not be reached" in look(tmp_path, "mine").err
+    held(home, "https://llm.example.com/v1", "mine", provider="mine", modelId="eye")
+    said = sightline("doctor").out
+    assert "  mine/eye (llm.example.com) may look at it only when the user agrees" in said
+
+
+@requirement("upstream.called")
+@pytest.mark.parametrize("by_address", [False, True], ids=["name", "address"])
+def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_address: bool) -> None:
+    name = address if by_address else "mine"
+    assert f"by mine/{EYE} ({address})" in look(tmp_path, name).out
+    assert sightline("config", "model", f"{name}/eye").code == 0
+    assert sightline("probe", "--base-url", name, "--model", EYE).code == 0
+    record = open_record(home / "record")
+    assert [(upstream, model) for upstream, model, _ in record.lessons()] == [("mine", EYE)]
+    record.close()
+    assert sightline("config", "forget", f"{name}/{EYE}").code == 0
+    assert sightline("consent", "yes", name, "--json").json["provider"] == address
+    assert sightline("vision-proxy", "model", f"{name}/{EYE}").code == 0
+    assert f"\n  mine/{EYE} ({address})\n" in sightline("doctor").out
+
+
+@requirement("upstream.called")
+def test_of_two_names_for_one_address_none_is_guessed(home: Path) -> None:
+    held(home, "https://llm.example.com/v1", "mine", "ours")
+    assert sightline("consent", "yes", "ours").out.startswith("mine and ours (llm.example.com): images")
+    record = open_record(home / "record")
+    record.learn("llm.example.com", "eye", Lesson(blind=True, why="it said so"), days=7)
+    record.close()
+    assert "  llm.example.com/eye: blind" in sightline("config", "show").out

@@ -17,6 +17,8 @@ class Client:
 async def main(picture: bytes, command: str, *args: str) -> None:
     async with acp.spawn_agent_process(Client(), command, *args) as (agent, _):
         about = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities={})
+        if not about.agent_capabilities.prompt_capabilities.image:
+            sys.exit("not sent: this agent takes no images (start it behind `sightline acp --`)")
         capability = sightline.read_image_capability(about.model_dump(by_alias=True))
         image = await sightline.fit_for.aio(capability, picture)
         if not (sending := image and sightline.may_send(capability, image.data)):

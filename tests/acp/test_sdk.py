@@ -25,6 +25,7 @@ from tests.scripted.pictures import encode, paint_quadrants, some_colours
 
 ROOT = Path(__file__).parents[2]
 AGENT = (sys.executable, str(Path(__file__).with_name("sdk_agent.py")))
+BLIND = (sys.executable, str(Path(__file__).with_name("scripted_agent.py")))  # as one that says nothing of images is
 EXAMPLE = ROOT / "examples" / "acp_client.py"
 PICTURE = paint_quadrants(some_colours(9), (320, 240))
 NARROW = {"imageCapability": {"maxDimension": 200, "downsampleTargetBytes": 30_000}}
@@ -124,7 +125,7 @@ def example(*command: str, home: Path, picture: bytes) -> subprocess.CompletedPr
 @requirement("acp.example")
 def test_the_example_sizes_by_what_the_agent_says(tmp_path: Path) -> None:
     large = encode(Pillow.effect_noise((640, 480), 90))
-    assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 32
+    assert len(EXAMPLE.read_text("utf-8").splitlines()) <= 33
     fitted = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=large)
     assert fitted.returncode == 0, fitted.stderr
     found = re.search(r"\[(\d+)x(\d+) in (\d+) letters\]", fitted.stdout)
@@ -154,6 +155,9 @@ def test_the_example_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
     no = example(*AGENT, json.dumps(NARROW), home=tmp_path, picture=b"a text, not a picture")
     assert (no.returncode, no.stderr.count("\n")) == (1, 1), no.stderr
     assert no.stderr.startswith("not sent: ")
+    blind = example(*BLIND, home=tmp_path, picture=PICTURE)
+    assert (blind.returncode, blind.stderr.count("\n")) == (1, 1), blind.stderr
+    assert "sightline acp --" in blind.stderr
     bare = example(home=tmp_path, picture=PICTURE)
     assert (bare.returncode, bare.stderr) == (1, "usage: acp_client.py PICTURE AGENT [ARGUMENT ...]\n")
     assert "pip install agent-client-protocol" in EXAMPLE.read_text("utf-8")

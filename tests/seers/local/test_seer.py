@@ -82,7 +82,8 @@ async def test_ten_thousand_words_are_read_or_it_is_said_that_they_were_not(monk
     if isinstance(answer, Refusal):  # on a machine that has other things to do
         assert answer.code == "too_large"
     else:
-        assert len(answer.text.split()) > 9000 or "There was no time" in answer.text, answer.text[-300:]
+        told_so = "There was no time" in answer.text or "left for lack of time" in answer.text
+        assert told_so or len(answer.text.split()) > 9000, answer.text[-300:]
 
 
 @requirement("seer.local.bad")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from pathlib import Path
@@ -64,17 +63,6 @@ def test_it_is_guarded_and_passes_nothing_on(folder: Path) -> None:
             assert got.status == 404, path
             assert b"call /mcp" in got.body
         assert post(url, body=b"{").status == 400
-
-
-@requirement("mcp.alone")
-@pytest.mark.parametrize("way", HTTP, ids="-".join)
-async def test_a_token_is_asked_for(way: Way, folder: Path) -> None:
-    with served(folder, "--token", "open-sesame", verb=ALONE) as url:
-        got = await asyncio.to_thread(post, url)
-        assert got.status == 403
-        assert b"x-sightline-token" in got.body
-        async with at(f"{url}/mcp", way, headers={"x-sightline-token": "open-sesame"}) as one:
-            assert (await one.list_tools()).tools
 
 
 @requirement("mcp.alone")

@@ -116,10 +116,11 @@ def test_arguments_that_are_none_are_a_result_in_the_new_era_too(folder: Path) -
             assert [block["type"] for block in result["content"]] == kinds
 
 
-@requirement("mcp.http.guarded")
+@requirement("mcp.http.guarded", "mcp.alone")
+@pytest.mark.parametrize("verb", [("serve",), ("mcp", "--http")], ids=" ".join)
 @pytest.mark.parametrize("way", HTTP, ids="-".join)
-async def test_a_proxy_with_a_token_asks_for_it_here_too(way: Way, folder: Path) -> None:
-    with served(folder, "--token", "open-sesame") as url:
+async def test_whoever_serves_it_with_a_token_asks_for_it(way: Way, verb: tuple[str, ...], folder: Path) -> None:
+    with served(folder, "--token", "open-sesame", verb=verb) as url:
         got = await asyncio.to_thread(post, url)
         assert got.status == 403
         assert b"x-sightline-token" in got.body

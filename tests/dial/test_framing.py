@@ -28,7 +28,8 @@ def say_and_stay(said: bytes) -> Script:
 ODD = {
     "an upgrade that is offered": (OK + b"connection: Upgrade\r\nupgrade: h2,h2c\r\ncontent-length: 2\r\n\r\nok", 200),
     "an upgrade that is offered with chunks": (
-        OK + b"connection: Upgrade, Keep-Alive\r\nupgrade: h2c\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        OK
+        + b"connection: Upgrade, Keep-Alive\r\nupgrade: h2c\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
         200,
     ),
     "an upgrade that is demanded": (

@@ -142,17 +142,22 @@ async def test_more_requests_than_anybody_sends_at_once_are_refused() -> None:
 
 
 @requirement("http.head_bound")
-async def test_the_end_of_another_request_does_not_count_as_a_head() -> None:
-    """Reads are large: a head that begins in the last bytes of one and ends in the next is not a large head."""
-    body = bytes(60_000)
-    requests = (post(len(body)) + body) * 20 + CLOSING
-    said = await answered(_reading(lambda: None), requests)
-    assert said.count(b"HTTP/1.1 200") == 21
+async def test_the_end_of_another_request_does_not_count_as_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head that begins in the last bytes of one read and ends in the next is not a large head."""
+    most = 4096
+    monkeypatch.setattr("sightline.server.runner._SCRATCH", most)
+    monkeypatch.setattr("sightline.server.protocol._LARGEST_HEAD", most)
+    first = post(3000) + bytes(3000)
+    padded = CLOSING.replace(b"host", b"x-a: " + b"y" * 2000 + b"\r\nhost")
+    long = CLOSING.replace(b"host", b"x-a: " + b"y" * 3 * most + b"\r\nhost")
+    for between in (b"", GET * 3):
+        said = await answered(_reading(), first + between + padded)
+        assert said.count(b"HTTP/1.1 200") == 2 + between.count(b"GET")
+    assert b"HTTP/1.1 400" in await answered(_reading(), long)
 
 
-def _reading(called: Callable[[], None]) -> App:
+def _reading() -> App:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        called()
         while (await receive()).get("more_body"):
             pass
         await saying(b"ok", headers=((b"content-length", b"2"),))(scope, receive, send)

@@ -239,7 +239,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
     # Reading.
 
     def _feed(self, data: memoryview) -> None:
-        size = len(data)
+        """Parse what was read, then see to the bounds of what is incomplete."""
+        size, before = len(data), self._cycle
+        had_body = before is not None and before.more_body
         self._idle_since = 0.0
         while True:
             try:
@@ -254,8 +256,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
             break
         if self._deaf:
             return
-        if self._in_head:
-            self._bound_head(size)
+        if self._in_head:  # a read that holds the end of another request does not count
+            self._bound_head(1 if had_body or self._cycle is not before else size)
         elif self._cycle is not None and self._cycle.more_body:
             self._bound_body(self._cycle, size)
 
@@ -268,7 +270,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._replays = False
 
     def _bound_head(self, size: int) -> None:
-        self._head_bytes += size if self._head_bytes else 1  # the first read may hold the end of another request
+        self._head_bytes += size
         if self._head_bytes > _LARGEST_HEAD:
             self._refuse(f"the head of the request is larger than {_LARGEST_HEAD // 1024} KiB")
         elif self._timer is None:

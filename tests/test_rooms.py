@@ -29,7 +29,7 @@ LINES = (
     ("look", "commands"),
     ("engine", "settings"),
     ("sources", "pixels", "seers", "store"),
-    ("net", "dial", "disk"),
+    ("net", "dial", "disk", "server"),
     ("wire", "passes", "profiles", "grounding"),
     ("model",),
 )

@@ -9,10 +9,10 @@ import orjson
 
 from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
+from sightline.server import AT_ONCE, Line
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
 from sightline.surfaces.proxy.heard import LARGEST_ERROR, STREAM, is_stream
-from sightline.surfaces.proxy.line import AT_ONCE, Line
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 from sightline.wire.loop import Ear

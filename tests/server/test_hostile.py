@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.surfaces.proxy.connection import MOST_QUEUED, Connection
+from sightline.server.protocol import MOST_QUEUED, HttpProtocol
 from tests.proxy.raw import exchange, plug, until
 from tests.proxy.running import sightline
 from tests.requirements import requirement
@@ -79,7 +79,7 @@ def test_a_head_without_an_end_is_cut_off(tmp_path: Path, line: bytes) -> None:
 
 @requirement("http.slow")
 def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "head_seconds", 0.2)
+    monkeypatch.setattr(HttpProtocol, "head_seconds", 0.2)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         for begun in (b"", b"POST /v1/messages HTTP/1.1\r\nhost: 127"):
             with plug(proxy.url) as connection:
@@ -91,7 +91,7 @@ def test_a_head_that_does_not_come_ends_the_connection(tmp_path: Path, monkeypat
 
 @requirement("http.slow")
 def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "body_seconds", 0.2)
+    monkeypatch.setattr(HttpProtocol, "body_seconds", 0.2)
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         long = post(b"content-length: 9000000", body=bytes(1_000_000))
         for begun in (post(LENGTH, body=BODY[:9]), post(b"transfer-encoding: chunked", body=b"9\r\n123"), long):
@@ -106,7 +106,7 @@ def test_a_body_that_does_not_come_on_ends_the_connection(tmp_path: Path, monkey
 @requirement("http.slow")
 def test_a_client_whose_body_is_not_taken_is_not_hurried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits for an upstream that reads no further, and not the other way round."""
-    monkeypatch.setattr(Connection, "body_seconds", 0.05)
+    monkeypatch.setattr(HttpProtocol, "body_seconds", 0.05)
     size = 300 * 1024 * 1024
     with socket.create_server(("127.0.0.1", 0)) as upstream:
         address = f"http://127.0.0.1:{upstream.getsockname()[1]}"

@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
+from sightline.server import LINE
 from sightline.surfaces.proxy.bodies import LARGEST, Held, taken
-from sightline.surfaces.proxy.line import LINE
 from tests.proxy.raw import exchange, head, plug
 from tests.proxy.running import sightline
-from tests.proxy.test_line import served
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
+from tests.server.serving import served
 
 SIZES = [10, 65_535, 65_536, 300_000, 3_000_001]
 

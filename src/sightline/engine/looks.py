@@ -88,7 +88,7 @@ class Looks:
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
             return _NOT_HERE
-        digest = self._images.digest(need.image)
+        digest = await self._images.find_digest(need.image)
         if isinstance(digest, Refusal):
             return digest
         if isinstance(said := self._tellings.told(visitor, place.turn, digest), Description):
@@ -104,7 +104,7 @@ class Looks:
     async def _looked(
         self, need: Look, inline: Inline, seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
     ) -> Description | Refusal:
-        image, asked = self._images.opened(inline), names_of(seers)
+        image, asked = await self._images.open(inline), names_of(seers)
         if isinstance(image, Refusal):
             return image
         if asked and (no := self._too_many(need, place, visitor, image.sha256)):

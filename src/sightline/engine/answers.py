@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
-from typing import assert_never
+from typing import ParamSpec, Protocol, TypeVar, assert_never
 
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
@@ -15,7 +15,6 @@ from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
-from sightline.engine.offload import Offload
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
 from sightline.engine.shelf import Shelf
@@ -55,6 +54,9 @@ from sightline.wire.shape import Texts, at, items
 
 log = logging.getLogger("sightline")
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _AT_ONCE = 8  # images of one request that are worked on at a time
 _FILES = 4096  # of which it is known whether they were there
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named", "begin a new one")
@@ -74,11 +76,27 @@ class Reading:
     notes: tuple[str, ...] = ()  # what has been done to it before
     heavy: bool = False  # working on it takes more than a few milliseconds, and is done in a thread
     values: int = 0  # in its tree, if there are many: what it takes of the memory
+    caller: str = ""  # whose it is, if it is heavy: callers take turns
 
     def with_more(self, added: tuple[Edit, ...], scene: Scene) -> Reading:
         return Reading(
-            self.wire, self.tree, self.texts, scene, self.routing, added, self.notes, self.heavy, self.values
+            self.wire,
+            self.tree,
+            self.texts,
+            scene,
+            self.routing,
+            added,
+            self.notes,
+            self.heavy,
+            self.values,
+            self.caller,
         )
+
+
+class Offloads(Protocol):
+    """Calls a function with these arguments, in a thread if the reading is heavy, and returns what it returns."""
+
+    async def __call__(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
 
 class Answers:
@@ -90,7 +108,7 @@ class Answers:
         looks: Looks,
         comparisons: Comparisons,
         options: Options,
-        offload: Offload,
+        offload: Offloads,
     ) -> None:
         self._record = record
         self._offload = offload
@@ -128,7 +146,7 @@ class Answers:
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""
-        known, place, answers, left = await self._offload.run_if(reading.heavy, self._begin, needs, reading, visitor)
+        known, place, answers, left = await self._offload(reading, self._begin, needs, reading, visitor)
         paths: list[Present] = []
         pixels: list[Need] = []
         flights: dict[Need, asyncio.Task[Answer]] = {}

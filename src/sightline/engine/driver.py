@@ -71,7 +71,7 @@ class Engine:
         eyes, images, tellings = Eyes(workers), Images(record), Tellings(record)
         looks = Looks(record, seers, options, eyes, images, tellings)
         together = Comparisons(record, seers, options, eyes, looks, images, tellings)
-        self._answers = Answers(record, eyes, images, looks, together, options, self._offload)
+        self._answers = Answers(record, eyes, images, looks, together, options, self.offload)
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
         self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
@@ -86,21 +86,30 @@ class Engine:
         reading = _read(_lifted(body), wire)
         return None if isinstance(reading, Refusal) else reading
 
-    async def open(self, body: bytes | bytearray, wire: Codec) -> Reading | Refusal | None:
-        """Read a body without holding up the event loop; a refusal says by which bound it is too large to be read."""
+    async def open(
+        self, body: bytes | bytearray, wire: Codec, caller: Callable[[], str] = str
+    ) -> Reading | Refusal | None:
+        """Read a body without holding up the event loop; a refusal says by which bound it is too large to be read.
+
+        `caller` says whose it is: callers with large bodies take turns.
+        """
         if len(body) > _LIFTED_AT_ONCE:
-            return await self._offload.run(lambda: _read(_lifted(body), wire))
+            return await self._offload.run(owner := caller(), lambda: _read(_lifted(body), wire, owner))
         lifted = _lifted(body)
         if len(lifted.skeleton) > _PARSED_AT_ONCE:
-            return await self._offload.run(_read, lifted, wire)
+            return await self._offload.run(owner := caller(), _read, lifted, wire, owner)
         document = lifted.parse()
         if document is None:
             return None
-        return await self._offload.run_if(_has_many_parts(document, wire), _understand, document, wire, 0)
+        if _has_many_parts(document, wire):
+            return await self._offload.run(owner := caller(), _understand, document, wire, owner)
+        return _understand(document, wire)
 
     async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `work` on a reading returns; if the reading is heavy, it is done in a thread."""
-        return await self._offload.run_if(reading.heavy, work, *args, **kwargs)
+        if not reading.heavy:
+            return work(*args, **kwargs)
+        return await self._offload.run(reading.caller, work, *args, **kwargs)
 
     def sees(self, visitor: Visitor, model: str) -> bool:
         """Does this model get pixels?"""
@@ -232,15 +241,15 @@ def _lifted(body: bytes | bytearray) -> Lifted:
     return lift_runs(body, f"sightline-{secrets.token_hex(8)}-")
 
 
-def _read(lifted: Lifted, wire: Codec) -> Reading | Refusal | None:
+def _read(lifted: Lifted, wire: Codec, caller: str = "") -> Reading | Refusal | None:
     values = lifted.measure()
     if isinstance(values, Refusal):
         return values
     document = lifted.parse()
-    return None if document is None else _understand(document, wire, values)
+    return None if document is None else _understand(document, wire, caller, values)
 
 
-def _understand(document: Document, wire: Codec, values: int) -> Reading | Refusal:
+def _understand(document: Document, wire: Codec, caller: str = "", values: int = 0) -> Reading | Refusal:
     """Find the messages and images of a document."""
     scene = wire.read(document.tree, document)
     if len(scene.messages) > MOST_MESSAGES:
@@ -249,7 +258,7 @@ def _understand(document: Document, wire: Codec, values: int) -> Reading | Refus
         return _TOO_MANY_IMAGES
     long = len(document.skeleton) > _WORKED_ON_AT_ONCE or len(document.body) > _HASHED_AT_ONCE
     heavy = long or len(scene.sights) > _FEW_IMAGES or _has_many_parts(document, wire)
-    return Reading(wire, document.tree, document, scene, heavy=heavy, values=values)
+    return Reading(wire, document.tree, document, scene, heavy=heavy, values=values, caller=caller)
 
 
 def _has_many_parts(document: Document, wire: Codec) -> bool:

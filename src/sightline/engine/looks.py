@@ -16,6 +16,7 @@ from typing import TypeVar
 from sightline.engine import flights
 from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes
+from sightline.engine.fairness import FairSemaphore
 from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.options import Options, SeersOf
@@ -83,7 +84,7 @@ class Looks:
         self._tellings = tellings
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._flights: Here[Description | Refusal] = Here()
-        self._busy = asyncio.Semaphore(_AT_ONCE)
+        self._turns_to_ask = FairSemaphore(_AT_ONCE)
 
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
@@ -231,7 +232,7 @@ class Looks:
 
     async def ask(self, seer: Seer, question: Question, noted: Entry, visitor: Visitor) -> Answer | Refusal:
         """Somebody is asked; what that cost is noted, and that it failed."""
-        async with self._busy:
+        async with self._turns_to_ask.turn(visitor.scope):
             began = monotonic()
             answer = await seer.ask(question)
         noted = replace(noted, seer=seer.name, latency_ms=round((monotonic() - began) * 1000))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from sightline.engine.fairness import FairSemaphore
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -20,11 +22,9 @@ class Offload:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "sightline-read")
+        self._turns = FairSemaphore(1)
 
-    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` in the thread, and return what it returns."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
-
-    async def run_if(self, heavy: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` in the thread if it is heavy, else at once."""
-        return await self.run(work, *args, **kwargs) if heavy else work(*args, **kwargs)
+    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work` in the thread when it is the caller's turn, and return what it returns."""
+        async with self._turns.turn(caller):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))

@@ -23,7 +23,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _LARGEST = 64 * 1024 * 1024  # of a request: a file may come as base64
-MOST_MARKS = 200_000  # commas and opening brackets of a request: parsing it holds everybody else up
+MOST_MARKS = 100_000  # commas and opening brackets of a request: while it is parsed, everybody else waits
 _SESSION = b"mcp-session-id"
 _CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 _TOO_MANY_VALUES = {

@@ -138,7 +138,7 @@ class Proxy:
             self._watch.ended(request, reply.status, way)
 
     async def _serve(self, errand: Errand, body: Held | Flowing) -> None:
-        opened = await self._reader.opened(errand.request, errand.way, body)
+        opened = await self._reader.opened(errand, body)
         if isinstance(opened, Refusal):
             self._tell(errand, Receipt(errand.way.upstream.name, "", notes=(f"not read: {opened}",)))
         if not isinstance(body, Held) or not isinstance(opened, Reading):

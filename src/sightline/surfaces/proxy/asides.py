@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
+from sightline.engine.fairness import FairSemaphore
 from sightline.engine.shelf import Shelf
 from sightline.model.answered import Answered
 from sightline.model.edit import Edit
@@ -103,6 +104,7 @@ class Asides:
         self._record = record
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
+        self._turns = FairSemaphore(_LOOKERS)
         self._refused: Shelf[float] = Shelf(_REFUSALS)
         self._unwoven: Shelf[None] = Shelf(_UNWOVEN)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
@@ -264,7 +266,12 @@ class Asides:
         """All calls of a leg, side by side; so many that their results fit into the next request."""
         turn = await self.engine.offload(aside.asked, self._turn, aside.asked)
         loop = asyncio.get_running_loop()
-        work = [loop.run_in_executor(self._lookers, self._one, aside, ask.call, turn) for ask in leg.asks[:MOST_ASKS]]
+
+        async def one(call: Called) -> Result:
+            async with self._turns.turn(aside.visitor.scope):
+                return await loop.run_in_executor(self._lookers, self._one, aside, call, turn)
+
+        work = [one(ask.call) for ask in leg.asks[:MOST_ASKS]]
         results = [*await asyncio.gather(*work), *[_TOO_MANY] * (len(leg.asks) - len(work))]
         if last and results:
             results[-1] = replace(results[-1], text=results[-1].text + _LAST)

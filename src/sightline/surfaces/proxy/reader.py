@@ -9,7 +9,7 @@ from sightline.engine import Engine, Reading
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Unpacking
 from sightline.surfaces.proxy.commands import without_commands
-from sightline.surfaces.proxy.headers import Request
+from sightline.surfaces.proxy.errand import Errand
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire import Wire
 
@@ -28,22 +28,23 @@ class Reader:
         self._unpacking = Unpacking()
         self._values = 0  # held by the requests under way
 
-    async def opened(self, request: Request, way: Route, body: Held | Flowing) -> Reading | Refusal | None:
+    async def opened(self, errand: Errand, body: Held | Flowing) -> Reading | Refusal | None:
         """Read a body; None: it is no request of a wire, or signed, or no JSON. A refusal: it is too large to be read.
 
         A reading has to be given back with `release`.
         """
+        request, way = errand.request, errand.way
         signed = request.header(b"authorization").startswith("AWS4-HMAC-SHA256")
         if way.wire is None or request.method != "POST" or signed:
             return None
         if isinstance(body, Flowing):
             return _TOO_LONG
         data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
-        return _NOT_UNPACKED if data is None else await self._open(way, way.wire, data)
+        return _NOT_UNPACKED if data is None else await self._open(errand, way.wire, data)
 
-    async def _open(self, way: Route, wire: Wire, data: bytes | bytearray) -> Reading | Refusal | None:
+    async def _open(self, errand: Errand, wire: Wire, data: bytes | bytearray) -> Reading | Refusal | None:
         try:
-            reading = await self._engine.open(data, wire)
+            reading = await self._engine.open(data, wire, lambda: errand.visitor.scope)
         except Exception:  # a fault of ours must not be worse than our absence
             log.exception("a request could not be read; it goes on untouched")
             return None
@@ -52,7 +53,7 @@ class Reader:
         if self._values + reading.values > MOST_VALUES_HELD:
             return _NO_ROOM
         self._values += reading.values
-        return _placed(way, reading)
+        return _placed(errand.way, reading)
 
     def release(self, reading: Reading) -> None:
         """Give back a reading that is no longer used: others may be read then."""

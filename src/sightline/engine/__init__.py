@@ -1,8 +1,8 @@
 """The driver of the pure middle: all that waits, reads a clock or touches the outside world stands here."""
 
 from sightline.engine.answers import Reading
-from sightline.engine.driver import Engine, known_profile
+from sightline.engine.driver import MOST_IMAGES, MOST_MESSAGES, Engine, known_profile
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.prepared import Prepared
 
-__all__ = ["Engine", "Options", "Prepared", "Reading", "SeersOf", "known_profile"]
+__all__ = ["MOST_IMAGES", "MOST_MESSAGES", "Engine", "Options", "Prepared", "Reading", "SeersOf", "known_profile"]

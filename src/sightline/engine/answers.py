@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
-from typing import assert_never
+from typing import ParamSpec, Protocol, TypeVar, assert_never
 
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
@@ -54,6 +54,10 @@ from sightline.wire.shape import Texts, at, items
 
 log = logging.getLogger("sightline")
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_AT_ONCE = 8  # images of one request that are worked on at a time
 _FILES = 4096  # of which it is known whether they were there
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named", "begin a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
@@ -70,16 +74,44 @@ class Reading:
     routing: Routing | None = None  # where turns with new images have a model of their own
     added: tuple[Edit, ...] = ()  # what else the body gets: tools of ours
     notes: tuple[str, ...] = ()  # what has been done to it before
+    heavy: bool = False  # working on it takes more than a few milliseconds, and is done in a thread
+    values: int = 0  # in its tree, if there are many: what it takes of the memory
+    caller: str = ""  # whose it is, if it is heavy: callers take turns
 
     def with_more(self, added: tuple[Edit, ...], scene: Scene) -> Reading:
-        return Reading(self.wire, self.tree, self.texts, scene, self.routing, added, self.notes)
+        return Reading(
+            self.wire,
+            self.tree,
+            self.texts,
+            scene,
+            self.routing,
+            added,
+            self.notes,
+            self.heavy,
+            self.values,
+            self.caller,
+        )
+
+
+class Offloads(Protocol):
+    """Calls a function with these arguments, in a thread if the reading is heavy, and returns what it returns."""
+
+    async def __call__(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
 
 class Answers:
     def __init__(
-        self, record: Record, eyes: Eyes, images: Images, looks: Looks, comparisons: Comparisons, options: Options
+        self,
+        record: Record,
+        eyes: Eyes,
+        images: Images,
+        looks: Looks,
+        comparisons: Comparisons,
+        options: Options,
+        offload: Offloads,
     ) -> None:
         self._record = record
+        self._offload = offload
         self._eyes = eyes
         self._images = images
         self._looks = looks
@@ -114,32 +146,25 @@ class Answers:
 
     async def to(self, needs: Needs, reading: Reading, visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
         """All needs at once. What takes longer than the user's patience goes on behind the request."""
-        answers: dict[Need, Answer] = {}
-        flights: dict[Need, asyncio.Task[Answer]] = {}
+        known, place, answers, left = await self._offload(reading, self._begin, needs, reading, visitor)
         paths: list[Present] = []
-        known = (
-            named(reading) if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs) else None
-        )
-        said = items(_within(reading), reading.wire.items)
-        place = places(known, reading.scene, said, reading.texts) if known else lambda _: Place()
-        held = self._images.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
+        pixels: list[Need] = []
+        flights: dict[Need, asyncio.Task[Answer]] = {}
         with ExitStack() as waiting:
-            for need in sorted(needs.needs, key=_newest_first):
-                if isinstance(need, Probe):  # a few microseconds: not worth a task
-                    answers[need] = probed(need.image)
-                elif isinstance(need, Keep) and need.image in held:
-                    answers[need] = held[need.image]
-                elif isinstance(need, Present):
+            for need in left:
+                if isinstance(need, Present):
                     paths.append(need)
                 elif isinstance(need, Recall):
                     answers[need] = await self._recalled(known, reading.scene, visitor, rules) if known else _TOO_DEEP
-                else:
-                    stands = place(need.message) if isinstance(need, Look | Compare) else None
+                elif isinstance(need, Look | Compare):
+                    stands = place(need.message)
                     flights[need] = waiting.enter_context(self._flight(need, stands, visitor, rules))
+                else:
+                    pixels.append(need)
             if paths:  # of everything that was ever retired: one thread for all
                 answers |= await asyncio.to_thread(self._present, paths, known, visitor)
-            if flights:
-                # Looks take as long as somebody else needs for them; work on pixels is our own, and is waited for.
+            answers |= await self._few_at_a_time(pixels, visitor, rules)
+            if flights:  # looks take as long as somebody else needs for them
                 patience = self._patience if any(isinstance(need, Look) for need in flights) else None
                 await asyncio.wait(set(flights.values()), timeout=patience)
             for need, flight in flights.items():
@@ -149,6 +174,40 @@ class Answers:
                 else:
                     answers[need] = PENDING if late else flight.result()
         await self._images.keep_again(_told(answers), visitor)
+        return answers
+
+    def _begin(
+        self, needs: Needs, reading: Reading, visitor: Visitor
+    ) -> tuple[Chain | None, Callable[[int], Place], dict[Need, Answer], list[Need]]:
+        """Return the names and places of the conversation, the answers that take microseconds, and the needs left."""
+        known = None
+        if any(isinstance(need, Look | Compare | Recall | Present) for need in needs.needs):
+            known = named(reading)
+        said = items(_within(reading), reading.wire.items)
+        place = places(known, reading.scene, said, reading.texts) if known else _nowhere
+        answers = self._known(needs, visitor)
+        return known, place, answers, sorted(needs.needs - answers.keys(), key=_newest_first)
+
+    def _known(self, needs: Needs, visitor: Visitor) -> dict[Need, Answer]:
+        held = self._images.held((need.image for need in needs.needs if isinstance(need, Keep)), visitor)
+        answers: dict[Need, Answer] = {Keep(image): kept for image, kept in held.items()}
+        return answers | {need: probed(need.image) for need in needs.needs if isinstance(need, Probe)}
+
+    async def _few_at_a_time(self, needs: Sequence[Need], visitor: Visitor, rules: Rules) -> dict[Need, Answer]:
+        """Return the answers that workers, threads and the disk are needed for; other requests need them too."""
+        answers: dict[Need, Answer] = {}
+        left = iter(needs)
+
+        async def answer_in_turn() -> None:
+            for need in left:
+                with self._flight(need, None, visitor, rules) as flight:
+                    await asyncio.wait({flight})
+                    answers[need] = flight.result()
+
+        if len(needs) == 1:
+            await answer_in_turn()
+        elif needs:
+            await asyncio.gather(*(answer_in_turn() for _ in range(min(len(needs), _AT_ONCE))))
         return answers
 
     def _present(self, paths: Sequence[Present], known: Chain | None, visitor: Visitor) -> dict[Need, Answer]:
@@ -214,13 +273,21 @@ class Answers:
 
     async def _recalled(self, known: Chain, scene: Scene, visitor: Visitor, rules: Rules) -> History:
         """What is known of this conversation; and that it was here just now is known from now on."""
+        return await asyncio.to_thread(self._visit, known, scene, visitor, rules)
+
+    def _visit(self, known: Chain, scene: Scene, visitor: Visitor, rules: Rules) -> History:
         ends = [end for end in scene.ends if end < len(known.names)]
         life = rules.profile.cache.seconds
         # Each model has a cache of its own. The head is shared: where nothing but it is known, the model was changed.
         names = [f"{name} {visitor.upstream.name}/{scene.model}" for name in known.names]
-        met = await asyncio.to_thread(self._record.visit, visitor.scope, known.head, names, ends, life, rules.paid)
+        met = self._record.visit(visitor.scope, known.head, names, ends, life, rules.paid)
         cold = frozenset(index for index, name in enumerate(names) if name in met)
         return History(known.tokens, cold, known.head_tokens)
+
+
+def _nowhere(message: int) -> Place:
+    """Return no place: the conversation has no names."""
+    return Place()
 
 
 def named(reading: Reading, *, spoken: bool = False) -> Chain | None:

@@ -103,7 +103,7 @@ class Comparisons:
         checked = await asyncio.gather(*(self._eyes.check(image) for image in need.images))
         found: dict[str, tuple[Image, str]] = {}
         for seen, inline, name in zip(checked, need.images, need.names, strict=True):
-            image = self._images.opened(inline)
+            image = await self._images.open(inline)
             if isinstance(seen, Refusal) or isinstance(image, Refusal):
                 return []
             found.setdefault(image.sha256, (image, sound(name)))

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import ParamSpec, TypeVar
 
 from sightline.engine.answers import Answers, Reading, named
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.images import Images
 from sightline.engine.looks import Looks
+from sightline.engine.offload import Offload
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.prepared import Prepared
 from sightline.engine.repairs import ways
 from sightline.engine.shelf import Shelf
 from sightline.engine.tellings import Tellings
 from sightline.model import receipt
-from sightline.model.facts import Facts
+from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
 from sightline.model.fence import sound
 from sightline.model.ports import Record
@@ -36,13 +39,27 @@ from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
 from sightline.wire import routed
 from sightline.wire.codec import Codec
-from sightline.wire.jsontext import lift
-from sightline.wire.shape import Whole
+from sightline.wire.jsontext import Document, Lifted, lift_runs
+from sightline.wire.shape import Whole, items, value_in
 
 _LESSON_DAYS = 7.0
 _SUSPICION_SECONDS = 3600.0
 _SUSPICIONS = 256
 _ROUNDS = 8
+MOST_IMAGES = 5_000  # in a request; the most that any provider takes are 3,600
+MOST_MESSAGES = 100_000  # in a request, as many as Anthropic takes
+_LIFTED_AT_ONCE = 4 * 1024 * 1024  # bytes: of a larger body even the base64 is lifted out in a thread
+_PARSED_AT_ONCE = 64 * 1024  # bytes without base64: a larger body is parsed in a thread
+_WORKED_ON_AT_ONCE = 256 * 1024  # bytes without base64: on a larger body all work is done in a thread
+_HASHED_AT_ONCE = 8 * 1024 * 1024  # bytes: of a larger body the images are compared and hashed in a thread
+_FEW_PARTS = 2_000  # messages, or parts of them
+_FEW_IMAGES = 100
+_REMEDY = "it is forwarded as it came"
+_TOO_MANY_IMAGES = Refusal("too_large", f"there are more than {MOST_IMAGES:,} images", _REMEDY)
+_TOO_MANY_MESSAGES = Refusal("too_large", f"there are more than {MOST_MESSAGES:,} messages", _REMEDY)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 _POISON_REMEMBERED = 1024
 
 
@@ -50,10 +67,11 @@ class Engine:
     def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
+        self._offload = Offload()
         eyes, images, tellings = Eyes(workers), Images(record), Tellings(record)
         looks = Looks(record, seers, options, eyes, images, tellings)
         together = Comparisons(record, seers, options, eyes, looks, images, tellings)
-        self._answers = Answers(record, eyes, images, looks, together, options)
+        self._answers = Answers(record, eyes, images, looks, together, options, self.offload)
         self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
         self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
@@ -65,10 +83,33 @@ class Engine:
 
     def read(self, body: bytes | bytearray, wire: Codec) -> Reading | None:
         """What stands in a body; None for one that cannot be read, which then goes on untouched."""
-        document = lift(body, f"sightline-{secrets.token_hex(8)}-")
+        reading = _read(_lifted(body), wire)
+        return None if isinstance(reading, Refusal) else reading
+
+    async def open(
+        self, body: bytes | bytearray, wire: Codec, caller: Callable[[], str] = str
+    ) -> Reading | Refusal | None:
+        """Read a body without holding up the event loop; a refusal says by which bound it is too large to be read.
+
+        `caller` says whose it is: callers with large bodies take turns.
+        """
+        if len(body) > _LIFTED_AT_ONCE:
+            return await self._offload.run(owner := caller(), lambda: _read(_lifted(body), wire, owner))
+        lifted = _lifted(body)
+        if len(lifted.skeleton) > _PARSED_AT_ONCE:
+            return await self._offload.run(owner := caller(), _read, lifted, wire, owner)
+        document = lifted.parse()
         if document is None:
             return None
-        return Reading(wire, document.tree, document, wire.read(document.tree, document))
+        if _has_many_parts(document, wire):
+            return await self._offload.run(owner := caller(), _understand, document, wire, owner)
+        return _understand(document, wire)
+
+    async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what `work` on a reading returns; if the reading is heavy, it is done in a thread."""
+        if not reading.heavy:
+            return work(*args, **kwargs)
+        return await self._offload.run(reading.caller, work, *args, **kwargs)
 
     def sees(self, visitor: Visitor, model: str) -> bool:
         """Does this model get pixels?"""
@@ -93,6 +134,9 @@ class Engine:
     ) -> Prepared:
         """`references` stands for the setting of this name; `meant` is what a door knows beyond the profile."""
         reading = self._routed(_sound(reading), visitor)
+        poison = (
+            await self.offload(reading, self._poisoned, reading.scene, visitor) if self._poison else frozenset[str]()
+        )
         profile = meant(self._profile(visitor, reading.scene.model))
         if reading.routing is not None:  # who sees for this upstream is said: it looks for the other one as well
             profile = replace(profile, sibling=self._image_model(visitor))
@@ -104,7 +148,7 @@ class Engine:
             joint_turns=self._options.joint_turns,
             paid=paid,
             retention=self._options.retention,
-            poison=self._poisoned(reading.scene, visitor),
+            poison=poison,
             references=self._options.references if references is None else references,
             by_turn=reading.routing is not None,
         )
@@ -130,7 +174,7 @@ class Engine:
         said, hoist = self._options.overrides, self._options.hoist
         known = known_profile(self._record, visitor.upstream, visitor.wire, model, said, hoist=hoist)
         suspicion = self._suspected.get((visitor.upstream.name, model))
-        if suspicion is None or suspicion[0] < asyncio.get_running_loop().time():
+        if suspicion is None or suspicion[0] < time.monotonic():
             return known
         return known.learnt(suspicion[1])
 
@@ -166,33 +210,66 @@ class Engine:
             name, model = visitor.upstream.name, prepared.scene.model
             await asyncio.to_thread(self._record.learn, name, model, lesson, _LESSON_DAYS)
         if suspected := prepared.taught.suspected:
-            until = asyncio.get_running_loop().time() + _SUSPICION_SECONDS
+            until = time.monotonic() + _SUSPICION_SECONDS
             self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))
 
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
-        scene, facts = await self._decided(reading, visitor, rules)
-        edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.added]
-        notes = reading.notes
-        if way := reading.routing:
-            edits = routed.routed(reading.wire.name, reading.tree, edits, way)
-            notes += (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
-        said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
-        return Prepared(edits, reading, scene, rules, said)
-
-    async def _decided(self, reading: Reading, visitor: Visitor, rules: Rules) -> tuple[Scene, Facts]:
-        facts = Facts(self._answers.at_hand(reading.scene, visitor, rules))
+        facts: Facts | None = None
         for _ in range(_ROUNDS):
-            outcome = decide(reading.scene, facts, rules)
-            if isinstance(outcome, Scene):
-                return outcome, facts
-            facts = facts.with_answers(await self._answers.to(outcome, reading, visitor, rules))
+            outcome = await self.offload(reading, self._attempt, reading, visitor, rules, facts)
+            if isinstance(outcome, Prepared):
+                return outcome
+            facts, needs = outcome
+            facts = facts.with_answers(await self._answers.to(needs, reading, visitor, rules))
         raise AssertionError("the passes ask without end")
 
+    def _attempt(
+        self, reading: Reading, visitor: Visitor, rules: Rules, facts: Facts | None
+    ) -> Prepared | tuple[Facts, Needs]:
+        """Decide with these facts, at first with those at hand; return also what has to be known before."""
+        known = Facts(self._answers.at_hand(reading.scene, visitor, rules)) if facts is None else facts
+        outcome = decide(reading.scene, known, rules)
+        return (known, outcome) if isinstance(outcome, Needs) else _written(outcome, known, reading, visitor, rules)
+
     def _poisoned(self, scene: Scene, visitor: Visitor) -> frozenset[str]:
-        if not self._poison:  # nothing is poisoned nearly always, and a key reads every byte of an image
-            return frozenset()
+        """Return the images that this upstream could not read before; it takes a hash of every image."""
         keys = (sight.source.key for sight in scene.sights if isinstance(sight.source, Inline))
         return frozenset(key for key in keys if (visitor.upstream.name, key) in self._poison)
+
+
+def _lifted(body: bytes | bytearray) -> Lifted:
+    return lift_runs(body, f"sightline-{secrets.token_hex(8)}-")
+
+
+def _read(lifted: Lifted, wire: Codec, caller: str = "") -> Reading | Refusal | None:
+    values = lifted.measure()
+    if isinstance(values, Refusal):
+        return values
+    document = lifted.parse()
+    return None if document is None else _understand(document, wire, caller, values)
+
+
+def _understand(document: Document, wire: Codec, caller: str = "", values: int = 0) -> Reading | Refusal:
+    """Find the messages and images of a document."""
+    scene = wire.read(document.tree, document)
+    if len(scene.messages) > MOST_MESSAGES:
+        return _TOO_MANY_MESSAGES
+    if len(scene.sights) > MOST_IMAGES:
+        return _TOO_MANY_IMAGES
+    long = len(document.skeleton) > _WORKED_ON_AT_ONCE or len(document.body) > _HASHED_AT_ONCE
+    heavy = long or len(scene.sights) > _FEW_IMAGES or _has_many_parts(document, wire)
+    return Reading(wire, document.tree, document, scene, heavy=heavy, values=values, caller=caller)
+
+
+def _has_many_parts(document: Document, wire: Codec) -> bool:
+    """Return whether its messages and their parts are so many that to go through them takes milliseconds."""
+    if len(document.skeleton) < _FEW_PARTS:
+        return False
+    messages = items(document.tree, wire.items)
+    if len(messages) > _FEW_PARTS:
+        return True
+    parts = (value_in(message, "content") or value_in(message, "parts") for message in messages)
+    return sum(len(part) for part in parts if isinstance(part, list)) > _FEW_PARTS
 
 
 def known_profile(
@@ -209,6 +286,17 @@ def known_profile(
     known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
     learnt = record.lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
+
+
+def _written(scene: Scene, facts: Facts, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
+    """Return the request that a decided scene becomes."""
+    edits = [*reading.wire.lower(scene, reading.tree, rules.profile), *reading.added]
+    notes = reading.notes
+    if way := reading.routing:
+        edits = routed.routed(reading.wire.name, reading.tree, edits, way)
+        notes += (f"instead of {way.named}, for the new images of this turn",) if way.elsewhere else ()
+    said = receipt.of(scene, visitor.upstream.name, rules.profile.sizing, facts, notes)
+    return Prepared(edits, reading, scene, rules, said)
 
 
 def _sound(reading: Reading) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from sightline.sources.inline import decode, decoded_size, head
 _HEADS = (2048, 64 * 1024)  # letters of base64: enough for nearly all, and for those with a preview in front
 _MAY_MOVE = ("image/gif", "image/webp")
 _CUT = Refusal("corrupt", "it ends before its size is told", "ask for the image again")
+_LONG = 4 * 1024 * 1024  # letters of base64, of which decoding takes more than a millisecond
 _REMEMBERED = 4096
 _REFITTED_BYTES = 128 * 1024 * 1024
 _MAY_PASS = frozenset({"unavailable", "too_large"})  # a busy machine may be the cause: asked again the next time
@@ -39,7 +41,7 @@ class Eyes:
         known = self._checked.get(image.key)
         if known is not None:
             return known
-        data = decode(image.text)
+        data = await _decode(image.text)
         found = data if isinstance(data, Refusal) else await self._workers.run("check", data)
         seen = found if isinstance(found, Refusal) else probed(image)
         return seen if _passes(seen) else self._checked.put(image.key, seen)
@@ -49,7 +51,7 @@ class Eyes:
         known = self._refitted.get(key)
         if known is not None:
             return known
-        data = decode(need.image.text)
+        data = await _decode(need.image.text)
         made = data if isinstance(data, Refusal) else await self._fit(data, need.target)
         weight = len(made.data) if isinstance(made, Image) else 1
         return made if _passes(made) else self._refitted.put(key, made, weight)
@@ -84,6 +86,11 @@ class Eyes:
         """One image for one, nothing cut away or moved: a chat's words may be about coordinates."""
         made = await self._workers.run("fit", data, task(replace(goal, images=1, plain=True)))
         return made if isinstance(made, Refusal) else fitted(made.facts, made.data).parts[0].image
+
+
+async def _decode(text: bytes | bytearray | memoryview) -> bytes | Refusal:
+    """Decode base64; a long text in a thread."""
+    return decode(text) if len(text) <= _LONG else await asyncio.to_thread(decode, text)
 
 
 def probed(image: Inline) -> Picture | Refusal:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
+from typing import TypeVar
 
 from sightline.engine.again import Again
 from sightline.engine.eyes import probed
@@ -17,7 +18,11 @@ from sightline.model.source import Inline
 from sightline.model.upstream import Visitor
 from sightline.sources.inline import decode
 
+T = TypeVar("T")
+
 _DIGESTS = 4096
+_FEW = 32
+_LONG = 512 * 1024  # letters of base64, of which decoding and hashing takes more than a millisecond
 _UNKEPT = Refusal("unavailable", "the record could not take it", "see to the disk that holds the record")
 
 
@@ -26,6 +31,14 @@ class Images:
         self._record = record
         self._again = Again()
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
+
+    async def find_digest(self, inline: Inline) -> str | Refusal:
+        """Return the sha256 of an image; a long one is decoded in a thread."""
+        return await _in_thread_if_long(inline, self.digest)
+
+    async def open(self, inline: Inline) -> Image | Refusal:
+        """Decode an image; a long one in a thread."""
+        return await _in_thread_if_long(inline, self.opened)
 
     def digest(self, inline: Inline) -> str | Refusal:
         """The sha256 of an image, decoded only if it has not been here lately."""
@@ -46,10 +59,13 @@ class Images:
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
+        return await asyncio.to_thread(self._keep, inline, visitor)
+
+    def _keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         image = self.opened(inline)
         if isinstance(image, Refusal):
             return image
-        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
+        kept = self._record.keep_image(visitor.scope, image)
         seen = probed(inline)
         return Kept(image.sha256, seen) if kept and not isinstance(seen, Refusal) else _UNKEPT
 
@@ -60,7 +76,10 @@ class Images:
 
     async def keep_again(self, images: Collection[Inline], visitor: Visitor) -> None:
         """What is said of an image names it: its bytes are to be found under that name for as long as that is said."""
-        there = self._there(images, visitor)
+        if len(images) <= _FEW:
+            there = self._there(images, visitor)
+        else:
+            there = await asyncio.to_thread(self._there, images, visitor)
         for inline in images:
             if inline not in there:
                 await self.keep(inline, visitor)
@@ -69,3 +88,7 @@ class Images:
         known = {inline: digest for inline in images if (digest := self._digests.get(self._again.key(inline)))}
         held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
         return {inline: digest for inline, digest in known.items() if digest in held}
+
+
+async def _in_thread_if_long(inline: Inline, work: Callable[[Inline], T]) -> T:
+    return work(inline) if len(inline.text) <= _LONG else await asyncio.to_thread(work, inline)

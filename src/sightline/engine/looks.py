@@ -16,6 +16,7 @@ from typing import TypeVar
 from sightline.engine import flights
 from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes
+from sightline.engine.fairness import FairSemaphore
 from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.options import Options, SeersOf
@@ -83,12 +84,12 @@ class Looks:
         self._tellings = tellings
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._flights: Here[Description | Refusal] = Here()
-        self._busy = asyncio.Semaphore(_AT_ONCE)
+        self._turns_to_ask = FairSemaphore(_AT_ONCE)
 
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
             return _NOT_HERE
-        digest = self._images.digest(need.image)
+        digest = await self._images.find_digest(need.image)
         if isinstance(digest, Refusal):
             return digest
         if isinstance(said := self._tellings.told(visitor, place.turn, digest), Description):
@@ -104,7 +105,7 @@ class Looks:
     async def _looked(
         self, need: Look, inline: Inline, seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
     ) -> Description | Refusal:
-        image, asked = self._images.opened(inline), names_of(seers)
+        image, asked = await self._images.open(inline), names_of(seers)
         if isinstance(image, Refusal):
             return image
         if asked and (no := self._too_many(need, place, visitor, image.sha256)):
@@ -231,7 +232,7 @@ class Looks:
 
     async def ask(self, seer: Seer, question: Question, noted: Entry, visitor: Visitor) -> Answer | Refusal:
         """Somebody is asked; what that cost is noted, and that it failed."""
-        async with self._busy:
+        async with self._turns_to_ask.turn(visitor.scope):
             began = monotonic()
             answer = await seer.ask(question)
         noted = replace(noted, seer=seer.name, latency_ms=round((monotonic() - began) * 1000))

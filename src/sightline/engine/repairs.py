@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sightline.engine.prepared import Prepared, Taught
@@ -47,7 +48,12 @@ def _accused(before: Prepared, said: Rejection) -> frozenset[str]:
     # Where lists were made anew, the places of what was sent are not the places of what was read.
     if before.rules.profile.tool_images != "native" or before.reading.routing is not None:
         return frozenset()
-    added = [edit.place for edit in before.edits if isinstance(edit, Insert)]
+    if not said.places:
+        return frozenset()
+    added: dict[Path, list[int]] = {}
+    for edit in before.edits:
+        if isinstance(edit, Insert) and isinstance(index := edit.place[-1], int):
+            insort(added.setdefault(edit.place[:-1], []), index)
     return frozenset(
         sight.source.key
         for sight in before.scene.sights
@@ -55,16 +61,9 @@ def _accused(before: Prepared, said: Rejection) -> frozenset[str]:
     )
 
 
-def _sent(place: Path, added: Sequence[Path]) -> Path:
-    """A place of what was read, in what was sent: further on by all that was put before it."""
+def _sent(place: Path, added: Mapping[Path, Sequence[int]]) -> Path:
+    """A place of what was read, in what was sent: further on by all that was put before it into the same list."""
     return tuple(
-        step if isinstance(step, str) else step + sum(_precedes(each, place[: depth + 1]) for each in added)
+        step if isinstance(step, str) else step + bisect_right(added.get(place[:depth], ()), step)
         for depth, step in enumerate(place)
     )
-
-
-def _precedes(added: Path, place: Path) -> bool:
-    """Does what was put in at `added` stand before `place`, in the same list?"""
-    *there, index = added
-    *here, own = place
-    return there == here and isinstance(index, int) and isinstance(own, int) and index <= own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -10,9 +11,10 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[T]):
-    """Keeps what was found out last, up to a weight."""
+    """Keeps what was found out last, up to a weight. Several threads may use it."""
 
     def __init__(self, most: int) -> None:
+        self._lock = threading.Lock()
         self._most = most
         self._weight = 0
         self._items: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
@@ -24,16 +26,19 @@ class Shelf(Generic[T]):
         return key in self._items
 
     def get(self, key: Hashable) -> T | None:
-        if key not in self._items:
-            return None
-        self._items.move_to_end(key)
-        return self._items[key][0]
+        with self._lock:
+            found = self._items.get(key)
+            if found is None:
+                return None
+            self._items.move_to_end(key)
+            return found[0]
 
     def put(self, key: Hashable, value: T, weight: int = 1) -> T:
-        if key in self._items:
-            self._weight -= self._items.pop(key)[1]
-        self._items[key] = value, weight
-        self._weight += weight
-        while self._weight > self._most and self._items:
-            self._weight -= self._items.popitem(last=False)[1][1]
+        with self._lock:
+            if key in self._items:
+                self._weight -= self._items.pop(key)[1]
+            self._items[key] = value, weight
+            self._weight += weight
+            while self._weight > self._most and self._items:
+                self._weight -= self._items.popitem(last=False)[1][1]
         return value

@@ -9,6 +9,7 @@ from blake3 import blake3
 from sightline.model.value import value
 
 _SAMPLE = 32
+_HASHED_WHOLE = 4096  # letters: many short ones may come at once, and be alike at both ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,22 @@ class Inline:
     def __hash__(self) -> int:
         known: int | None = self.__dict__.get("_sample")
         if known is None:
-            sample = (len(self.text), bytes(self.text[:_SAMPLE]), bytes(self.text[-_SAMPLE:]))
-            known = self.__dict__["_sample"] = hash(sample)
+            known = self.__dict__["_sample"] = hash(_sample(self.text))
         return known
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return isinstance(other, Inline) and (self.declared, self.key) == (other.declared, other.key)
+
+
+def _sample(text: bytes | bytearray | memoryview) -> tuple[int | bytes, ...]:
+    """Return what two images that are not the same hardly ever share."""
+    length = len(text)
+    if length <= _HASHED_WHOLE:
+        return length, bytes(text)
+    middle = length // 2
+    return length, bytes(text[:_SAMPLE]), bytes(text[middle : middle + _SAMPLE]), bytes(text[-_SAMPLE:])
 
 
 @value

@@ -16,6 +16,7 @@ from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.seers.stream import Collect, Events, events, is_broken
+from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.shape import at
 
 SECONDS = 60.0
@@ -110,7 +111,7 @@ async def asked(
 def _whole(body: bytes, collect: Collect) -> Json:
     """An answer in one piece, whichever way it came; empty, where it is nothing that anybody knows. None: it broke."""
     try:
-        found: Json = orjson.loads(body)
+        found = parse_bounded(body)
     except orjson.JSONDecodeError:
         found = None
     if isinstance(found, dict) and not is_broken(found) and found.get("done") is not False:

@@ -12,6 +12,7 @@ import orjson
 from sightline.model.ports import Http, Reply
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+from sightline.wire.jsonsize import parse_bounded
 
 _SECONDS = 1.0
 _HEADERS = {"content-type": "application/json"}
@@ -52,10 +53,9 @@ def _read(reply: Reply | Refusal) -> Json:
     if isinstance(reply, Refusal) or reply.status != 200:
         return None
     try:
-        answer: Json = orjson.loads(reply.body)
+        return parse_bounded(reply.body)
     except orjson.JSONDecodeError:
         return None
-    return answer
 
 
 async def _ollama(http: Http, base: str) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import orjson
 
 from sightline.model.scene import Json
+from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.shape import at
 
 Events = Sequence[Json]
@@ -36,10 +37,9 @@ def _payload(data: bytes) -> Json:
     if data == END.encode():
         return END
     try:
-        found: Json = orjson.loads(data)
+        return parse_bounded(data)
     except orjson.JSONDecodeError:
         return None
-    return found
 
 
 def is_broken(event: Json) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -25,6 +25,8 @@ _SHORTEST = 32  # letters of a payload that may be looked for among words
 _PASSING = "x-anthropic-billing-header:"
 _LONG = b"A" * 64  # as long as an image's key
 _run = re.compile(rb"[A-Za-z0-9+/=_-]{64,}+")
+_payload = re.compile(rb"[A-Za-z0-9+/=_;-]{16,}+")  # or what stands for it where it was lifted out, which ends with ;
+_FEW = 64  # images that a message is searched for one by one
 _INSTRUCTING = ("system", "developer")
 _THOUGHTS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 _BESIDE_TEXT = frozenset({"text", "type", "cache_control"})
@@ -124,12 +126,18 @@ def _is_plain(block: Json) -> bool:
     return isinstance(block, dict) and block.keys() <= _BESIDE_TEXT
 
 
-def _named(written: bytes, sights: Iterable[Sight]) -> bytes:
+def _named(written: bytes, sights: Sequence[Sight]) -> bytes:
     """The message with the key of each image in the place of its payload, whether that was lifted out or not."""
-    for sight in sights:
-        if isinstance(sight.source, Inline) and sight.source.leaf and len(sight.source.text) >= _SHORTEST:
-            leaf = sight.source.leaf.encode("utf-8", "surrogatepass")
-            written = written.replace(leaf, sight.source.key.encode())
+    images = [sight.source for sight in sights if isinstance(sight.source, Inline)]
+    found = {
+        image.leaf.encode("utf-8", "surrogatepass"): image.key.encode()
+        for image in images
+        if image.leaf and len(image.text) >= _SHORTEST
+    }
+    if len(found) > _FEW:  # in one pass: to search the message once for each would take the square of their number
+        return _payload.sub(lambda run: found.get(run[0], run[0]), written)
+    for leaf, key in found.items():
+        written = written.replace(leaf, key)
     return written
 
 

@@ -16,8 +16,10 @@ import orjson
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.letters import AS_LETTERS, BASE64
+from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Path
 from sightline.wire.jsonpatch import patched
+from sightline.wire.jsonsize import count_values, measure
 from sightline.wire.jsontree import graft
 
 Buffer = bytes | bytearray | memoryview
@@ -32,6 +34,8 @@ _backslashes = re.compile(rb"\\*").match
 _huge = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
 _AS_DIGITS = bytes(0x30 if 0x30 <= letter <= 0x39 else 0x20 for letter in range(256))
 _SPARSE = 6  # of 19 digits in a row, three in a row are left when only every sixth letter is looked at
+_SLOW_BYTES = 16 * 1024 * 1024  # of a text that the standard library is given to parse …
+_SLOW_VALUES = 150_000  # … and values in it
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
 
@@ -121,11 +125,38 @@ def _behind_list(
 
 
 def lift(body: bytes | bytearray, token: str) -> Document | None:
-    """Read a body; None when it is not JSON that can be read and written back.
+    """Read a body; None when it is not JSON that can be read and written back, or is too large to be parsed.
 
     `token` begins every placeholder; it must be one that neither the body nor any words that an edit brings
     can contain, so its maker draws it at random.
     """
+    lifted = lift_runs(body, token)
+    return None if isinstance(lifted.measure(), Refusal) else lifted.parse()
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A body whose base64 was lifted out, and that has not been parsed."""
+
+    body: bytes | bytearray
+    skeleton: bytes | bytearray = field(repr=False)
+    spans: tuple[memoryview, ...] = field(repr=False)
+    token: str
+
+    def measure(self) -> int | Refusal:
+        """Return about how many values there are to be parsed, or why there are too many."""
+        return measure(self.skeleton)
+
+    def parse(self) -> Document | None:
+        """Return the document, or None when it is not JSON that can be read and written back."""
+        tree = _parse(self.skeleton)
+        if tree is None or self.skeleton.count(self.token.encode()) != len(self.spans):
+            return None
+        return Document(self.body, tree, self.skeleton, self.spans, self.token)
+
+
+def lift_runs(body: bytes | bytearray, token: str) -> Lifted:
+    """Lift the long base64 runs out of a body, without parsing it."""
     view = memoryview(body)
     pieces: list[Buffer] = []
     spans: list[memoryview] = []
@@ -135,10 +166,7 @@ def lift(body: bytes | bytearray, token: str) -> Document | None:
         spans.append(view[start:end])
         at = end
     skeleton = b"".join([*pieces, view[at:]]) if spans else body
-    tree = _parse(skeleton)
-    if tree is None or skeleton.count(token.encode()) != len(spans):
-        return None
-    return Document(body, tree, skeleton, tuple(spans), token)
+    return Lifted(body, skeleton, tuple(spans), token)
 
 
 def _runs(body: bytes | bytearray) -> Iterator[tuple[int, int]]:
@@ -188,7 +216,8 @@ def _stop(body: bytes | bytearray, at: int) -> int:
 def _parse(skeleton: bytes | bytearray) -> Json:
     """The value, or None. What orjson finds too odd (lone surrogates, NaN) the standard library may read.
 
-    And so it does where a whole number may not fit into 64 bits: orjson would make a float of it.
+    And so it does where a whole number may not fit into 64 bits: orjson would make a float of it. It takes up to ten
+    times as long, in one call, so it is not given the largest texts.
     """
     read: Json = None
     try:
@@ -197,6 +226,8 @@ def _parse(skeleton: bytes | bytearray) -> Json:
             return _object(read)
     except orjson.JSONDecodeError:
         pass
+    if len(skeleton) > _SLOW_BYTES or count_values(skeleton, _SLOW_VALUES) > _SLOW_VALUES:
+        return None
     try:
         return _object(json.loads(skeleton.decode("utf-8")))
     except (ValueError, RecursionError):

@@ -11,6 +11,7 @@ from re import compile as pattern
 import orjson
 
 from sightline.model.scene import Json
+from sightline.wire.jsonsize import parse_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def _bare(seen: bytes) -> Opening | None:
     if not start.startswith(_BARE):
         return None if any(mark.startswith(start) for mark in _BARE) else ANSWER
     try:
-        value = orjson.loads(seen)
+        value = parse_bounded(seen)
     except orjson.JSONDecodeError:
         return None
     return _said("", value[0] if isinstance(value, list) else value) or ANSWER
@@ -84,7 +85,7 @@ def _event(event: bytes) -> Opening | None:
     if not data.strip():
         return None
     try:
-        return _said(name, orjson.loads(data))
+        return _said(name, parse_bounded(data))
     except orjson.JSONDecodeError:
         return Rejected(400, data.decode("utf-8", "replace")) if name == "error" else ANSWER
 

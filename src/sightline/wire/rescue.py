@@ -20,6 +20,7 @@ from sightline.model.source import Inline
 from sightline.wire.inline import picture_in
 from sightline.wire.jsonpatch import patched
 from sightline.wire.jsonplaces import Again
+from sightline.wire.jsonsize import is_oversized
 from sightline.wire.jsontree import dumps
 from sightline.wire.shape import Texts, at, entries, text_in
 
@@ -71,7 +72,7 @@ def _opens(leaf: str) -> bool:
 
 def _parsed(leaf: str) -> Json:
     try:
-        return _loads(leaf) if _opens(leaf) else None
+        return _loads(leaf) if _opens(leaf) and not is_oversized(leaf) else None
     except (ValueError, RecursionError):
         return None
 

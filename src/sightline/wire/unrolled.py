@@ -12,6 +12,7 @@ import orjson
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.wire.errors import event, responses_event
+from sightline.wire.jsonsize import parse_bounded
 
 Object = dict[str, Json]
 Events = Iterator[tuple[str, Object]]
@@ -20,7 +21,7 @@ Events = Iterator[tuple[str, Object]]
 def unrolled(wire: WireName, body: bytes | bytearray) -> bytes | None:
     """The events of an answer; None when it is none that this wire knows."""
     try:
-        whole = orjson.loads(body)
+        whole = parse_bounded(body)
         return _WIRES[wire](whole)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, _Unknown):
         return None

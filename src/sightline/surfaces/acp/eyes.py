@@ -17,7 +17,7 @@ from urllib.request import url2pathname
 
 from sightline.chat import answered
 from sightline.commands import is_command
-from sightline.engine import Prepared, Reading
+from sightline.engine import MOST_IMAGES, Prepared, Reading
 from sightline.look import door
 from sightline.look.bodies import Desk, desk
 from sightline.look.doors import folders
@@ -94,7 +94,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     preset, model = _model(where.model, found)
     read_all = replace(ACP.read(tree, document), model=model)
     scene = read_all.with_sights(tuple(each for each in read_all.sights if not isinstance(each.source, Link)))
-    if not scene.sights:
+    if not 0 < len(scene.sights) <= MOST_IMAGES:
         return None
     known = Ready(settings.image_capability, settings.trust_peer_capability, refits=True, looks=True)
     name = sound(agent.name)[:_LONGEST_NAME]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sightline.surfaces.mcp.sessions import Caller, Sessions
 from sightline.surfaces.mcp.terms import Terms
+from sightline.wire.jsonsize import count_marks
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -20,7 +23,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _LARGEST = 64 * 1024 * 1024  # of a request: a file may come as base64
-_MOST_SESSIONS = 1000
+MOST_MARKS = 100_000  # commas and opening brackets of a request: while it is parsed, everybody else waits
+_SESSION = b"mcp-session-id"
+_CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
+_TOO_MANY_VALUES = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32600, "message": f"there are more than {MOST_MARKS:,} JSON values in this request"},
+}
 _BAD_MESSAGE = {
     "code": -32600,
     "message": "this is no JSON-RPC message (see https://www.jsonrpc.org/specification)",
@@ -30,7 +40,6 @@ _REMEDIES = {
     "session not found": "send initialize again",
     "expired session id": "send initialize again",
     "has been terminated": "send initialize again",
-    "too many open sessions": "end some with DELETE, or try again later",
     "not acceptable": "send accept: application/json, text/event-stream",
     "content-type": "send content-type: application/json",
     "method not allowed": "send POST",
@@ -52,17 +61,40 @@ class Mount:
         self._terms, self._stateless = terms, stateless
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._sessions = Sessions(self._end)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if find_spec("mcp") is None:
-            await _absent(send)
+            await _refuse(send, 501, _ABSENT)
             return
+        messages = await _received(receive)
+        if sum(count_marks(message.get("body", b""), MOST_MARKS) for message in messages) > MOST_MARKS:
+            await _refuse(send, 413, _TOO_MANY_VALUES)
+            return
+        await self._serve(scope, _replay(messages, receive), _Told(send))
+
+    async def _serve(self, scope: dict[str, Any], receive: Receive, told: _Told) -> None:
+        manager = await self._managing()
+        name = _header(scope, _SESSION)
+        with self._sessions.using(name):
+            await manager.handle_request(scope, receive, told)
+        if scope["method"] == "DELETE":
+            self._sessions.forget(name)
+        elif not name and told.session:
+            await self._sessions.admit(told.session, _caller(scope))
+
+    async def _end(self, session: str) -> None:
+        """End a session as its client would."""
+        manager = await self._managing()
+        headers = [(_SESSION, session.encode("latin-1")), (b"accept", b"application/json, text/event-stream")]
+        scope = {"type": "http", "method": "DELETE", "path": "/", "query_string": b"", "headers": headers}
+        await manager.handle_request(scope, _nothing, _unheard)
+
+    async def _managing(self) -> StreamableHTTPSessionManager:
         if self._manager is None:
             self._manager = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._run(self._manager))
-        manager = await asyncio.shield(self._manager)
-
-        await manager.handle_request(scope, receive, _Told(send))
+        return await asyncio.shield(self._manager)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -79,7 +111,7 @@ class Mount:
                 app=made.server(self._terms),
                 stateless=self._stateless,
                 max_request_body_size=_LARGEST,
-                max_sessions=_MOST_SESSIONS,
+                max_sessions=None,  # it would turn newcomers away: see `sessions`
             )
             async with manager.run():
                 ready.set_result(manager)
@@ -97,11 +129,13 @@ class _Told:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._start: Message | None = None  # of a no, until its words are there
+        self.session = ""  # that was used or opened
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             start = {"headers": [], **message}
             if start["status"] < 400:
+                self.session = _header(start, _SESSION)
                 await self._send(start)
             else:
                 self._start = start
@@ -135,7 +169,45 @@ def _remedied(words: str) -> str:
     return f"{words} ({remedy})" if remedy else words
 
 
-async def _absent(send: Send) -> None:
+async def _refuse(send: Send, status: int, told: dict[str, Any]) -> None:
     headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 501, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(_ABSENT).encode(), "more_body": False})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(told).encode(), "more_body": False})
+
+
+def _header(message: Message, name: bytes) -> str:
+    """Return the first header of this name, or nothing."""
+    return next((value.decode("latin-1") for key, value in message["headers"] if key.lower() == name), "")
+
+
+def _caller(scope: dict[str, Any]) -> Caller:
+    """Return who opens a session, as far as a request tells."""
+    host = scope.get("client") or ("", 0)
+    return str(host[0]), next(filter(None, (_header(scope, name) for name in _CREDENTIALS)), "")
+
+
+async def _received(receive: Receive) -> list[Message]:
+    """Return the messages of a request up to its end, or until they are more than a request may be."""
+    messages, size = [await receive()], 0
+    while messages[-1].get("more_body") and size <= _LARGEST:
+        size += len(messages[-1]["body"])
+        messages.append(await receive())
+    return messages
+
+
+def _replay(messages: list[Message], receive: Receive) -> Receive:
+    """Give messages that were received once more, and then those that come after them."""
+    left = deque(messages)
+
+    async def again() -> Message:
+        return left.popleft() if left else await receive()
+
+    return again
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(message: Message) -> None:
+    """Take an answer that nobody waits for."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from sightline import chat, look
 from sightline.commands import NAME, parse
 from sightline.commands.values import Describe, Redescribe
+from sightline.engine.fairness import FairSemaphore
 from sightline.engine.shelf import Shelf
 from sightline.look import offered
 from sightline.look.analyze_result import Failed
@@ -41,6 +42,7 @@ from sightline.surfaces.mcp.terms import Terms
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
 _REMEMBERED = 1024  # answers
+_CALLS_AT_ONCE = 48  # of all clients
 _FOR_GOOD = "? `sightline consent no {}` takes it back."
 _MEANWHILE = " {}? `sightline consent yes {}` in a shell agrees for good."
 _NAME = 100  # letters of a client's name
@@ -54,6 +56,7 @@ _TOOLS: Mapping[str, str] = {
     "video_analyze": "Ask about a video",
 }  # a host reads and edits texts itself
 
+T = TypeVar("T")
 Caller = tuple[str, str, str]
 
 
@@ -67,6 +70,7 @@ class Service:
         self._declined: Shelf[bool] = Shelf(_REMEMBERED)  # who said no to whom is not asked with every call
         self._agreed: Shelf[bool] = Shelf(_REMEMBERED)  # who said yes to whom, for itself
         self._asking: Shelf[asyncio.Lock] = Shelf(_REMEMBERED)  # who is being asked
+        self._turns = FairSemaphore(_CALLS_AT_ONCE)
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 
     def roots_changed(self) -> None:
@@ -88,8 +92,13 @@ class Service:
         ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
-        work = look.call.aio(params.name, given, through=_fitting(ready, limits))
-        return _result(await attended(ctx, params.name, work), limits, offers)
+        work = partial(look.call.aio, params.name, given, through=_fitting(ready, limits))
+        return _result(await attended(ctx, params.name, self._in_turn(door, work)), limits, offers)
+
+    async def _in_turn(self, door: Door, work: Callable[[], Awaitable[T]]) -> T:
+        """Do the work when it is the caller's turn: the threads for it are shared by all."""
+        async with self._turns.turn(door.scope):
+            return await work()
 
     async def resources(self, ctx: Context) -> types.ListResourcesResult:
         """The newest; each is there for who knows its sha256, also one that is not listed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections import deque
@@ -25,6 +26,10 @@ from sightline.model.fence import sound
 from sightline.surfaces.mcp.server import server
 from sightline.surfaces.mcp.terms import Terms
 
+_MOST_MARKS = 1_000_000  # commas and opening brackets of a line: parsing takes 100 bytes of memory and more for each
+_OVERSIZED = "\0"  # before the two ends of a line that was not parsed; no JSON begins like this
+_ENDS = 2048  # letters of such a line that are kept, to find the id of the request
+_id_in = re.compile(r'"id"\s*:\s*("[^"\\]*"|-?\d{1,18})\s*[,}]').search
 _BAD_JSON = types.ErrorData(code=types.PARSE_ERROR, message="this line is no JSON (write one message in one line)")
 _BAD_TEXT = types.ErrorData(
     code=types.PARSE_ERROR, message="a text on this line has half a surrogate pair in it (leave it out)"
@@ -37,6 +42,9 @@ _BATCH = types.ErrorData(
 )
 _BAD_ID = types.ErrorData(
     code=types.INVALID_REQUEST, message="the id of a request is a text or a whole number (give it such an id)"
+)
+_TOO_MANY = types.ErrorData(
+    code=types.INVALID_REQUEST, message=f"there are more than {_MOST_MARKS:,} JSON values on this line (send fewer)"
 )
 _BAD_MESSAGE = types.ErrorData(
     code=types.INVALID_REQUEST, message="this line is no JSON-RPC message (see https://www.jsonrpc.org/specification)"
@@ -85,6 +93,9 @@ class _Lines(TextIOWrapper):
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         line = super().readline(size)
+        if len(line) > _MOST_MARKS and sum(map(line.count, (",", "[", "{"))) > _MOST_MARKS:
+            self.read_so_far.append(_OVERSIZED + line[:_ENDS] + line[-_ENDS:])
+            return "{}\n"  # no message: it takes the place of the line, which is not parsed
         self.read_so_far.append(line)
         return line
 
@@ -138,8 +149,8 @@ def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | Non
     if isinstance(item, SessionMessage):
         notice = isinstance(item.message, types.JSONRPCNotification) and '"id"' in line
         return _BAD_ID if notice and "id" in _object(line) else None
-    if not isinstance(item, ValidationError):
-        return _BAD_MESSAGE
+    if not isinstance(item, ValidationError) or line.startswith(_OVERSIZED):
+        return _TOO_MANY if line.startswith(_OVERSIZED) else _BAD_MESSAGE
     found = item.errors(include_url=False, include_context=False, include_input=False)[0]
     if found["type"] != "json_invalid":
         return _BATCH if line.lstrip().startswith("[") else _BAD_MESSAGE
@@ -152,6 +163,9 @@ def _fault(item: SessionMessage | Exception, line: str) -> types.ErrorData | Non
 
 def _asked(line: str) -> str | float | None:
     """Which request a line was meant to be, as far as it can be read: whoever made it waits for its answer."""
+    if line.startswith(_OVERSIZED):
+        found = _id_in(line)
+        return json.loads(found[1]) if found else None
     message = _object(line)
     value = message.get("id") if "method" in message else None
     if isinstance(value, str):

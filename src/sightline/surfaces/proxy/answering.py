@@ -12,8 +12,9 @@ from sightline.dial import Exchange
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.asides import MOST_LEGS, Aside, Asides
-from sightline.surfaces.proxy.heard import as_events, is_stream, is_whole
+from sightline.surfaces.proxy.heard import as_events, in_thread_if_long, is_stream, is_whole
 from sightline.surfaces.proxy.reply import Reply
+from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.loop import Leg
 from sightline.wire.loop.leg import Block, leg, mapping
 from sightline.wire.unrolled import unrolled
@@ -71,9 +72,9 @@ class Answering:
     async def _events(self, exchange: Exchange, *, first: bool) -> bytes | None:
         """The events of a leg that came in one piece, though a stream was asked for; None: it goes on as it is."""
         data = await self.read(exchange) if is_whole(exchange) else None
-        if data is None or (first and not self._names(data)) or _answer(self.aside.wire, data) is None:
+        if data is None or (first and not self._names(data)):
             return None
-        return unrolled(self.aside.wire, data)
+        return await in_thread_if_long(data, _unrolled, self.aside.wire, data)
 
     def _names(self, data: bytes | bytearray) -> bool:
         """Is a tool of ours named in an answer?"""
@@ -87,7 +88,7 @@ class Answering:
 
         async def body() -> bytes:
             await self.asides.answer(self.aside, asked)
-            return self.asides.next_body(self.aside)
+            return await self.asides.next_body(self.aside)
 
         self.reply.waits()
         found = await self.ask(body)
@@ -134,7 +135,7 @@ class Answering:
         if data is None or (before is None and not self._names(data)):
             return None
         if before is None or not is_stream(exchange):
-            return _answer(self.aside.wire, data)
+            return await in_thread_if_long(data, _answer, self.aside.wire, data)
         ear = self.aside.loop.listener(self.aside.names)
         ear.begin()
         ear.hear(bytes(data))
@@ -150,10 +151,15 @@ class Answering:
         await self.reply.joined(exchange, body)
 
 
+def _unrolled(wire: WireName, data: bytes | bytearray) -> bytes | None:
+    """Return the events of a whole answer of a wire; None: it is none, or an error."""
+    return None if _answer(wire, data) is None else unrolled(wire, data)
+
+
 def _answer(wire: WireName, data: bytes | bytearray) -> Block | None:
     """A whole answer of a wire; None: it is none, or an error."""
     try:
-        answer = orjson.loads(data)
+        answer = parse_bounded(data)
     except orjson.JSONDecodeError:
         return None
     return answer if isinstance(answer, dict) and isinstance(answer.get(_SAYS[wire]), list) else None

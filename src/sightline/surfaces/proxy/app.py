@@ -27,7 +27,7 @@ from sightline.surfaces.proxy.reader import Reader
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import route, speaks
 from sightline.surfaces.proxy.waiting import in_time
-from sightline.surfaces.proxy.watch import Watch
+from sightline.surfaces.proxy.watch import Watch, find_omission
 
 log = logging.getLogger("sightline")
 Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
@@ -138,13 +138,28 @@ class Proxy:
             self._watch.ended(request, reply.status, way)
 
     async def _serve(self, errand: Errand, body: Held | Flowing) -> None:
-        reading = await self._reader.opened(errand.request, errand.way, body)
-        if isinstance(body, Held) and reading is not None:
-            self._watch.read(errand.request, errand.way, reading)
-            if self._commands and (command := self._commands.typed(reading, errand.way)):
-                await self._commanded(self._commands, command, errand, reading)
-                return
-            body, reading = self._reader.cut(errand.way, body, reading)
+        opened = await self._reader.opened(errand, body)
+        if isinstance(opened, Refusal):
+            self._tell(errand, Receipt(errand.way.upstream.name, "", notes=(f"not read: {opened}",)))
+        if not isinstance(body, Held) or not isinstance(opened, Reading):
+            await self._forwarded(errand, body, None)
+            return
+        try:
+            await self._served(errand, body, opened)
+        finally:
+            self._reader.release(opened)
+
+    async def _served(self, errand: Errand, body: Held, reading: Reading) -> None:
+        """A request that could be read."""
+        offload, way = self._engine.offload, errand.way
+        self._watch.read(errand.request, reading, await offload(reading, find_omission, reading, way))
+        if self._commands and (command := await offload(reading, self._commands.typed, reading, way)):
+            await self._commanded(self._commands, command, errand, reading)
+            return
+        body, rest = await offload(reading, self._reader.cut, way, body, reading)
+        await self._forwarded(errand, body, rest)
+
+    async def _forwarded(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> None:
         asked = await in_time(self._asked(errand, body, reading), errand, reading, self._patience)
         outcome, aside = asked.outcome, asked.aside
         if isinstance(outcome, Refusal):
@@ -156,7 +171,8 @@ class Proxy:
 
     async def _commanded(self, commands: Commands, command: str, errand: Errand, reading: Reading) -> None:
         visitor = errand.visitor
-        work = commands.answered(command, reading, errand.way, visitor, self._engine.references(reading, visitor))
+        images = await self._engine.offload(reading, self._engine.references, reading, visitor)
+        work = commands.answered(command, reading, errand.way, visitor, images)
         await errand.reply.say(*await in_time(work, errand, reading, self._patience))
 
     def _asked(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> Awaitable[Asked]:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
+from sightline.engine.fairness import FairSemaphore
 from sightline.engine.shelf import Shelf
 from sightline.model.answered import Answered
 from sightline.model.edit import Edit
@@ -99,10 +100,11 @@ class Aside:
 
 class Asides:
     def __init__(self, engine: Engine, record: Record, tools: Tools) -> None:
-        self._engine = engine
+        self.engine = engine
         self._record = record
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
+        self._turns = FairSemaphore(_LOOKERS)
         self._refused: Shelf[float] = Shelf(_REFUSALS)
         self._unwoven: Shelf[None] = Shelf(_UNWOVEN)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
@@ -116,12 +118,12 @@ class Asides:
         if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
             return Woven()
         loop = LOOPS[way.api]
-        runs = [(run, seen(run.blocks, loop.reads)) for run in loop.runs(reading.tree)]
+        runs = await self.engine.offload(reading, _runs, loop, reading.tree)
         found: dict[str, list[Answered]] = {}
         keys = list({_key(way.api, sign) for _, sign in runs})
         for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
             found.setdefault(each.key, []).append(each)
-        names = self._engine.names(reading) if found else ()
+        names = await self.engine.offload(reading, self.engine.names, reading) if found else ()
         edits: list[Edit] = []
         places: list[_Place] = []
         changed: dict[str, bool] = {}
@@ -148,7 +150,8 @@ class Asides:
             edits += more
             places.append(place)
         notes = (_CHANGED,) if any(changed.values()) else ()
-        return Woven(b"".join(reading.texts.splice(edits)) if edits else None, notes, tuple(places))
+        body = await self.engine.offload(reading, _spliced, reading.texts, edits) if edits else None
+        return Woven(body, notes, tuple(places))
 
     def unwoven(self, woven: Woven) -> None:
         """An upstream has taken a request only without them: what was put back then stays out from now on."""
@@ -170,7 +173,7 @@ class Asides:
             return reading, frozenset()
         if not visitor.upstream.stateless and loop.is_kept(reading.tree):
             return reading, frozenset()
-        sees = self._engine.sees(visitor, scene.model)
+        sees = self.engine.sees(visitor, scene.model)
         ours = self._tools.offers(sees) or self._tools.offers(sees and not known)
         offers = [each for each in ours if each.name not in scene.tools and called(scene, each.name) is None]
         if not offers:
@@ -215,11 +218,12 @@ class Asides:
         aside.legs.append((leg, results))
         aside.pasts.append(Past.of(leg, results))
 
-    def next_body(self, aside: Aside) -> bytes:
+    async def next_body(self, aside: Aside) -> bytes:
         """What asks for the next leg."""
         document = aside.reading.texts
         assert isinstance(document, Document)
-        return b"".join(document.splice(aside.loop.grown(aside.reading.tree, aside.legs)))
+        edits = aside.loop.grown(aside.reading.tree, aside.legs)
+        return await self.engine.offload(aside.reading, _spliced, document, edits)
 
     async def done(self, aside: Aside, leg: Leg, *, beside: bool) -> None:
         """The last leg: from now on the answer is known again. With `beside` it has calls of ours as well."""
@@ -228,7 +232,7 @@ class Asides:
         last = Past.of(leg)  # a call that was cut short is answered by nobody: it was never made
         pasts = [*aside.pasts, last if beside else replace(last, asks=())]
         sign = known_by(pasts)
-        names = () if sign.alone else self._engine.names(aside.asked)
+        names = () if sign.alone else await self.engine.offload(aside.asked, self.engine.names, aside.asked)
         before = names[-1] if names else ""
         legs = [past.as_json() for past in pasts]
         answered = Answered(_key(aside.wire, sign), sign.visible, before, legs, None if beside else (), time.time())
@@ -260,9 +264,14 @@ class Asides:
 
     async def _called(self, aside: Aside, leg: Leg, *, last: bool) -> list[Block]:
         """All calls of a leg, side by side; so many that their results fit into the next request."""
-        turn = self._turn(aside.asked)
+        turn = await self.engine.offload(aside.asked, self._turn, aside.asked)
         loop = asyncio.get_running_loop()
-        work = [loop.run_in_executor(self._lookers, self._one, aside, ask.call, turn) for ask in leg.asks[:MOST_ASKS]]
+
+        async def one(call: Called) -> Result:
+            async with self._turns.turn(aside.visitor.scope):
+                return await loop.run_in_executor(self._lookers, self._one, aside, call, turn)
+
+        work = [one(ask.call) for ask in leg.asks[:MOST_ASKS]]
         results = [*await asyncio.gather(*work), *[_TOO_MANY] * (len(leg.asks) - len(work))]
         if last and results:
             results[-1] = replace(results[-1], text=results[-1].text + _LAST)
@@ -277,9 +286,18 @@ class Asides:
 
     def _turn(self, asked: Reading) -> str:
         """The name of the turn: of the message that opened it."""
-        names = self._engine.names(asked)
+        names = self.engine.names(asked)
         opened = max((index for index, message in enumerate(asked.scene.messages) if message.opens), default=-1)
         return names[opened + 1] if opened + 1 < len(names) else ""
+
+
+def _runs(loop: Loop, tree: Json) -> list[tuple[Run, Sign]]:
+    """Return the answers in a body, and by what each is known again."""
+    return [(run, seen(run.blocks, loop.reads)) for run in loop.runs(tree)]
+
+
+def _spliced(document: Document, edits: Sequence[Edit]) -> bytes:
+    return b"".join(document.splice(edits))
 
 
 def _match(loop: Loop, tree: Json, run: Run, known: Sequence[Answered]) -> tuple[Run, Answered] | None:

@@ -65,7 +65,8 @@ class Asking:
         """A request in which there is nothing to see, with tools of ours; without them, if they will not be had."""
         assert isinstance(reading.texts, Document)
         changes = Changes(unpacked=True, read=True, repeated=body.again)
-        exchange = await self._forward(errand, reading.texts.splice(reading.added), changes)
+        written = await self._engine.offload(reading, reading.texts.splice, reading.added)
+        exchange = await self._forward(errand, written, changes)
         if isinstance(exchange, Refusal) or exchange.status not in (400, 422):
             return exchange
         with _closed_unless_kept(exchange):
@@ -108,7 +109,9 @@ class Asking:
             return await rejection(exchange, self._patience)
 
     async def _prepared_sent(self, errand: Errand, body: Held, prepared: Prepared) -> Exchange | Refusal:
-        parts = _written(prepared) if prepared.edits else [body.data]
+        parts: Body | None = [body.data]
+        if prepared.edits:
+            parts = await self._engine.offload(prepared.reading, _written, prepared)
         if parts is None:
             return await self._untouched(errand, body)
         if prepared.receipt.sights or prepared.receipt.notes:

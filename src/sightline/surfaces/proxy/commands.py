@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 
 from sightline.commands import NAME, command_in
 from sightline.engine import Reading
+from sightline.engine.fairness import FairSemaphore
 from sightline.model.edit import Rebuild
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
@@ -20,12 +21,16 @@ from sightline.wire.typed import demands_data, newest, without
 Answer = Callable[[str, Visitor, str, Sequence[str]], str]
 """What a command answers: its text, who typed it, the model that they talk to, the images of the conversation."""
 
+_AT_ONCE = 8  # commands that are answered at a time
 _SIGN = NAME.strip("/").encode()  # some write \\/ for the slash
 
 
-@dataclass(frozen=True, slots=True)
 class Commands:
-    answer: Answer
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        # A command may wait for a look: threads of its own, so that nobody else has to wait for one.
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "sightline-command")
+        self._turns = FairSemaphore(_AT_ONCE)
 
     def typed(self, reading: Reading, way: Route) -> str | None:
         """The command that a request is, if it is one."""
@@ -39,7 +44,9 @@ class Commands:
         """Its answer: a content type and a body."""
         assert way.wire is not None
         model = reading.scene.model
-        words = await asyncio.to_thread(self.answer, text, visitor, model, images)
+        loop = asyncio.get_running_loop()
+        async with self._turns.turn(visitor.scope):
+            words = await loop.run_in_executor(self._threads, self._answer, text, visitor, model, images)
         return said(way.wire.name, Saying(words, model), stream=reading.scene.stream, listed=is_listed(way))
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 from sightline.dial import Exchange
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import unpacked
+from sightline.wire.jsonsize import MOST_OF_AN_ANSWER, SURELY_SMALL, count_marks
 from sightline.wire.opening import Opening, Rejected, begins_stream, opening
 from sightline.wire.unrolled import unrolled
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LARGEST_ERROR = 64 * 1024
 _ERROR_SECONDS = 10.0
@@ -67,7 +75,9 @@ async def as_events(exchange: Exchange, wire: WireName) -> bytes | Refusal | Non
         return _BROKEN if exchange.closed else None
     if data is not None and begins_stream(data):
         return None
-    events = None if data is None else unrolled(wire, data)
+    if data is not None and await in_thread_if_long(data, _has_too_many_values, data):
+        return None
+    events = None if data is None else await in_thread_if_long(data, unrolled, wire, data)
     return _UNKNOWN if events is None else events
 
 
@@ -76,4 +86,18 @@ async def whole_of(exchange: Exchange) -> bytes | bytearray | None:
     body = await exchange.peek(_LARGEST_WHOLE, None)
     if not exchange.whole:  # too long, or broken off
         return None
-    return unpacked(body, exchange.header(b"content-encoding").decode("latin-1"), _LARGEST_WHOLE)
+    packing = exchange.header(b"content-encoding").decode("latin-1")
+    if not packing:
+        return body
+    return await asyncio.to_thread(unpacked, body, packing, _LARGEST_WHOLE)
+
+
+async def in_thread_if_long(data: bytes | bytearray, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what `work` on an answer returns; on a long one it is done in a thread, and nobody is held up."""
+    if len(data) <= SURELY_SMALL:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def _has_too_many_values(data: bytes | bytearray) -> bool:
+    return len(data) > SURELY_SMALL and count_marks(data, MOST_OF_AN_ANSWER) > MOST_OF_AN_ANSWER

@@ -88,10 +88,12 @@ class Metrics:
         if again:
             self._add("sightline_repairs_total", upstream=receipt.upstream)
             return
-        for line in receipt.sights:
-            self._add("sightline_sights_total", fate=line.fate)
-            self._add("sightline_tokens_total", line.before or 0, side="before")
-            self._add("sightline_tokens_total", line.after or 0, side="after")
+        if not receipt.sights:
+            return
+        for fate, count in Counter([line.fate for line in receipt.sights]).items():
+            self._add("sightline_sights_total", count, fate=fate)
+        self._add("sightline_tokens_total", sum([line.before or 0 for line in receipt.sights]), side="before")
+        self._add("sightline_tokens_total", sum([line.after or 0 for line in receipt.sights]), side="after")
 
     def _add(self, name: str, count: int = 1, **labels: str) -> None:
         self._counts[name, tuple(labels.items())] += count

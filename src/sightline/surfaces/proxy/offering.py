@@ -46,13 +46,14 @@ class Offering:
     async def asked(self, errand: Errand, body: Held, reading: Reading) -> Asked:
         """What the upstream answers; and who listens for calls of ours in it, if that has to be."""
         woven = await self._woven(errand, reading)
-        more, with_more, aside = self._with_tools(errand, body, reading, woven)
+        offload = self.asides.engine.offload
+        more, with_more, aside = await offload(reading, self._with_tools, errand, body, reading, woven)
         outcome = await self.asking.sent(errand, more, with_more)
         if more is body or not _will_not(outcome):
             return Asked(outcome, aside)
         self.asking.rest(outcome, errand)  # perhaps it is our earlier calls that it will not have
         again = replace(body, again=True)
-        more, with_more, aside = self._with_tools(errand, again, reading, Woven())
+        more, with_more, aside = await offload(reading, self._with_tools, errand, again, reading, Woven())
         outcome = await self.asking.sent(errand, more, with_more)
         if isinstance(outcome, Exchange) and outcome.status < 400:
             self.asides.unwoven(woven)
@@ -104,7 +105,7 @@ class Offering:
 
     async def _next_leg(self, errand: Errand, aside: Aside, body: Callable[[], Awaitable[bytes]]) -> Exchange | Refusal:
         data = await body()
-        reading = self.reader.read(errand.way, data)
+        reading = await self.asides.engine.offload(aside.reading, self.reader.read, errand.way, data)
         if reading is None:
             return Refusal("unavailable", "the next part of the answer could not be asked for", "ask again")
         more, _ = self.asides.offered(reading, errand.way, aside.visitor, known=True)

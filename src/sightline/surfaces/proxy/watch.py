@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sightline.engine import Reading
+from sightline.engine.shelf import Shelf
 from sightline.model.fence import plain
 from sightline.model.ports import Record
 from sightline.model.receipt import Filed, Omission, Receipt
@@ -47,19 +48,13 @@ class Watch:
         self._record = record
         self._write = write  # None: nobody wants a line for each request
         self._warn = warn
-        self._warned: set[tuple[str, str]] = set()
+        self._warned: Shelf[bool] = Shelf(_WARNED)
 
-    def read(self, request: Request, way: Route, reading: Reading) -> None:
-        """What a request asks for is known."""
-        assert way.wire is not None
+    def read(self, request: Request, reading: Reading, client: str | None) -> None:
+        """What a request asks for is known; `client` has left an image out of it."""
         model = request.passing.model = plain(reading.scene.model[:_LONGEST])
-        try:
-            client = omitted_by(reading.texts, way.wire.items) if isinstance(reading.texts, Document) else None
-        except Exception:  # a fault of ours must not be worse than our absence
-            log.exception("a request could not be looked through for what its client left out")
-            return
-        if client and (client, model) not in self._warned and len(self._warned) < _WARNED:
-            self._warned.add((client, model))
+        if client and (client, model) not in self._warned:
+            self._warned.put((client, model), value=True)
             asyncio.get_running_loop().run_in_executor(None, self._notice, Omission(client, model))
 
     def _notice(self, omission: Omission) -> None:
@@ -78,6 +73,16 @@ class Watch:
         """Without a way it was refused before it had one."""
         if self._write is not None:
             self._write(line(request.passing, status, way))
+
+
+def find_omission(reading: Reading, way: Route) -> str | None:
+    """Return the client that has left an image out of a request, by the name of its command."""
+    assert way.wire is not None
+    try:
+        return omitted_by(reading.texts, way.wire.items) if isinstance(reading.texts, Document) else None
+    except Exception:  # a fault of ours must not be worse than our absence
+        log.exception("a request could not be looked through for what its client left out")
+        return None
 
 
 def line(passing: Passing, status: int, way: Route | None) -> dict[str, Json]:

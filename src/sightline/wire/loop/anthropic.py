@@ -141,7 +141,7 @@ class Listener(Ear):
         super()._opened()
         self._numbers: dict[int, int] = {}
         self._inputs: dict[int, list[str]] = {}
-        self._grown: dict[tuple[int, str], list[str]] = {}
+        self._grown: dict[int, dict[str, list[str]]] = {}
 
     @property
     def _called(self) -> bool:
@@ -190,10 +190,13 @@ class Listener(Ear):
             return
         for key, more in delta.items():
             if key == "citation":
-                cited = block.setdefault("citations", [])
-                block["citations"] = [*(cited if isinstance(cited, list) else []), more]
+                cited = block.get("citations")
+                if isinstance(cited, list):
+                    cited.append(more)
+                else:
+                    block["citations"] = [more]
             elif key != "type" and isinstance(more, str):
-                self._grown.setdefault((number, key), [text_in(block, key)]).append(more)
+                self._grown.setdefault(number, {}).setdefault(key, [text_in(block, key)]).append(more)
             elif key != "type":
                 block[key] = more
 
@@ -211,7 +214,7 @@ class Listener(Ear):
         return {**before, "content": [*self._blocks()], "stop_reason": self._stop, "usage": self._usage}
 
     def _whole(self, number: int, block: Block) -> Block:
-        grown: Block = {key: "".join(pieces) for (of, key), pieces in self._grown.items() if of == number}
+        grown: Block = {key: "".join(pieces) for key, pieces in self._grown.get(number, {}).items()}
         written = "".join(self._inputs.get(number, ()))
         if not written:
             return {**block, **grown}

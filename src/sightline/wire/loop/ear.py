@@ -16,9 +16,11 @@ import orjson
 
 from sightline.model.scene import Json
 from sightline.wire.errors import event
+from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.loop.leg import Block, Leg, Reads, leg
 
 _MOST_HEARD = 16 * 1024 * 1024  # bytes of an answer in which no tool of ours was named
+_LONGEST_EVENT = 32 * 1024 * 1024  # bytes: a longer one goes on as it comes, and is not listened to
 _ends = pattern(rb"\r?\n\r?\n")
 
 
@@ -34,7 +36,9 @@ class Ear(ABC):
         self._rest: list[bytes] = []
         self._heard: list[bytes] = []
         self._room = _MOST_HEARD
+        self._waiting = 0  # bytes of an event whose end has not come
         self._close = False  # every event is looked at
+        self._deaf = False  # everything goes on as it comes
         self.legs = 0  # that have come to their end before this one
         self.usages: list[Block] = []  # of each leg
         self.last = b""  # what ends the answer: it waits until the answer is known again
@@ -53,21 +57,35 @@ class Ear(ABC):
         self.legs += 1
         self._close = True
         self._rest.clear()
+        self._waiting = 0
         self._opened()
 
     def hear(self, data: bytes) -> bytes:
         """What goes to the client now."""
+        if self._deaf:
+            return data
         whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
         if not self._close:
             self._room -= len(whole)
-            if self._room < 0:  # nobody says so much before a call; from here on it is only passed on
-                self._heard.clear()
-                return whole
+            if self._room < self._waiting:  # nobody says so much before a call; from here on it is only passed on
+                return whole + self._stop_listening()
             if self._named(whole) is None:
                 self._heard.append(whole)
                 return whole
             self._attend()
-        return b"".join(map(self._passed, _events(whole)))
+        told = b"".join(map(self._passed, _events(whole)))
+        if self._waiting > _LONGEST_EVENT:
+            self.failed = True  # what is left of this leg is not known
+            return told + self._stop_listening()
+        return told
+
+    def _stop_listening(self) -> bytes:
+        """Pass everything on from here; return what has been waiting."""
+        rest = b"".join(self._rest)
+        self._deaf, self._waiting = True, 0
+        self._heard.clear()
+        self._rest.clear()
+        return rest
 
     def _events(self, data: bytes) -> bytes:
         """What is whole of what has come; the rest waits for its end."""
@@ -76,9 +94,11 @@ class Ear(ABC):
         end = max(near.rfind(b"\n\n") + 2, near.rfind(b"\n\r\n") + 3) - len(before)
         if end <= 2 - len(before) or end < 0:  # neither was found
             self._rest.append(data)
+            self._waiting += len(data)
             return b""
         whole = b"".join((*self._rest, data[:end]))
         self._rest = [data[end:]] if end < len(data) else []
+        self._waiting = len(data) - end
         return whole
 
     def _attend(self) -> None:
@@ -90,10 +110,10 @@ class Ear(ABC):
 
     def over(self) -> bytes:
         """The upstream has said all of this leg; what is left of it."""
-        rest, self._rest = b"".join(self._rest), []
-        if rest and not self._close and self._room >= 0 and self._named(rest):
+        rest, self._rest, self._waiting = b"".join(self._rest), [], 0
+        if rest and not self._close and not self._deaf and self._named(rest):
             self._attend()
-        told = self._passed(rest) if rest and self._close else rest
+        told = self._passed(rest) if rest and self._close and not self._deaf else rest
         self.usages.append(self._usage)
         return told
 
@@ -123,7 +143,7 @@ class Ear(ABC):
     def _passed(self, raw: bytes) -> bytes:
         data = b"\n".join(line[5:].removeprefix(b" ") for line in raw.splitlines() if line.startswith(b"data:"))
         try:
-            value = orjson.loads(data) if data else None
+            value = parse_bounded(data) if data else None
         except orjson.JSONDecodeError:
             return self._bare(data, raw)
         return self._event(value, raw) if isinstance(value, dict) else raw

@@ -133,14 +133,15 @@ def leg(said: Sequence[Block], reads: Reads, names: frozenset[str]) -> Leg:
     calls: list[Called] = []
     texts: list[str] = []
     thoughts: list[str] = []
-    others = 0
+    others = letters = raw = 0
     for block in said:
         match reads(block):
             case Words(text=text):
                 texts.append(text)
+                letters += len(bare(text))
+                raw += len(text)
             case Called(name=name) as call if name in names:
-                text = "".join(texts)
-                asks.append(Ask(call, block, Place(len(bare(text)), len(text), len(calls), len(thoughts), others)))
+                asks.append(Ask(call, block, Place(letters, raw, len(calls), len(thoughts), others)))
             case Called() as call:
                 calls.append(call)
             case Thought(text=text):

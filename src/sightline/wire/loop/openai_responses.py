@@ -114,7 +114,8 @@ def runs(tree: Json) -> list[Run]:
     said = items(tree, ITEMS)
     at = 0
     while at < len(said):
-        run = [item for item in takewhile(_is_said, said[at:]) if isinstance(item, dict)]
+        onward = (said[index] for index in range(at, len(said)))  # a slice would be copied for every run
+        run = [item for item in takewhile(_is_said, onward) if isinstance(item, dict)]
         if run:
             one = Run(at, at + len(run), run, [*range(at, at + len(run))])
             called = any(isinstance(reads(item), Called) for item in run)
@@ -137,13 +138,16 @@ def wider(tree: Json, run: Run, pasts: Sequence[Past]) -> Run | None:
 def _onward(said: Sequence[Json], run: Run) -> Iterator[Run]:
     """All that is said from here on, with nothing between but results of its own calls; ever more of it."""
     blocks, owners = [*run.blocks], [*run.owners]
-    for index, item in enumerate(said[run.end :], run.end):
+    called = {text_in(each, "call_id") for each in blocks}
+    for index in range(run.end, len(said)):
+        item = said[index]
         if isinstance(item, dict) and _is_said(item):
             blocks.append(item)
             owners.append(index)
+            called.add(text_in(item, "call_id"))
             if not (index + 1 < len(said) and _is_said(said[index + 1])):
                 yield Run(run.start, index + 1, [*blocks], [*owners])
-        elif not (_is_output(item) and any(text_in(item, "call_id") == text_in(each, "call_id") for each in blocks)):
+        elif not _is_output(item) or text_in(item, "call_id") not in called:
             return
 
 

@@ -20,7 +20,7 @@ from sightline.passes.words import absence, description, joint
 from tests.requirements import requirement
 
 TAG = "</vision_proxy_description>"
-EVERY = [chr(number) for number in range(sys.maxunicode + 1) if not 0xD800 <= number < 0xE000]
+EVERY = [each for each in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(each) not in ("Cn", "Co", "Cs")]
 
 # By name, and independent of the table that is tested; the names are Unicode's.
 BY_NAME = {

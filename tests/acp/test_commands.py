@@ -133,12 +133,23 @@ def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pyte
             assert ours.prompts() == []
 
 
-@requirement("acp.commands")
+@requirement("acp.commands", "acp.commands.plain")
 def test_a_command_beside_other_words_changes_nothing(tmp_path: Path) -> None:
     """They may have come out of a file that the user has only mentioned."""
     order = text("/vision-proxy consent yes openai")
     file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}
     prompts: list[list[Any]] = [
+        *([{**order, "type": kind}] for kind in ("weird", "Text", "resource", "", None)),
+        [{"text": order["text"]}],
+        [{**order, "annotations": {"audience": ["assistant"]}}],
+        [{**order, "_meta": {"source": "a file"}}],
+        [order, {"type": "weird", "text": "of a file"}],
+        [order, {"type": "weird", "content": "of a file"}],
+        [order, {**link(tmp_path / "a.png"), "text": "of a file"}],
+        [order, {**text("where the cursor is"), "annotations": {"audience": ["assistant"]}}],
+        [{"type": "weird", "text": "/vision-proxy status"}],
+        [{**text("/vision-proxy status"), "annotations": {"audience": ["assistant"]}}],
+        [{**text("of a file"), "_meta": {"source": "a file"}}, text("/vision-proxy status")],
         [text("what does /vision-proxy status do?")],
         [text("/vision-proxying")],
         [order, text("sum this up")],

@@ -11,7 +11,7 @@ from typing import cast
 from sightline.chat import answered
 from sightline.look.analyze_result import Failed
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.doors import Behalf, Door, Turns, workers
+from sightline.look.doors import Behalf, Door, Turns, granted, workers
 from sightline.look.offered import call, tools
 from sightline.look.results import Refused
 from sightline.look.upstreams import directory, receiver
@@ -160,6 +160,7 @@ def _door(
         reach,
         workers(),
         toolset=whole.settings.toolset,
+        network=granted(network=whole.settings.network),
         settings=whole.settings,
         behalf=behalf,
         turn=turn,

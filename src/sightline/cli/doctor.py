@@ -56,7 +56,10 @@ def run(args: Namespace) -> int:
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
     warnings = [*settings.warnings, *settings.advice]
-    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": warnings}
+    network = str(settings.values["network"])
+    return {
+        "file": str(settings.file), "exists": there, "mode": settings.mode, "network": network, "warnings": warnings
+    }  # fmt: skip
 
 
 def _record(settings: Settings) -> Report:
@@ -182,6 +185,8 @@ def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
     yield f"settings   {shown['file']}{'' if shown['exists'] else ' (not there: defaults)'}"
     yield from (f"  warning: {warning}" for warning in shown["warnings"])
     yield f"mode       {shown['mode']}"
+    fetched = "are fetched" if shown["network"] == "on" else "are not fetched (sightline config set network on)"
+    yield f"network    {shown['network']}: images at web addresses {fetched}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
     yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"

@@ -22,6 +22,7 @@ minute, and as soon as its files change.
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -91,6 +92,7 @@ class Storage:
     def __init__(self, found: _Found, now: Clock, where: Where | None = None) -> None:
         self._found, self._now, self._where = found, now, where
         self._tried, self._seen = now(), where.files() if where else ()
+        self._said: State = "open"  # the state that people know of
         self._lock = threading.Lock()
         self._former: list[Home] = []
         self._closing = threading.Event()
@@ -104,10 +106,9 @@ class Storage:
     @classmethod
     def in_folder(cls, where: Where, now: Clock) -> Storage:
         """Open the record in a folder, or what takes its place."""
-        found = _find(where)
-        if found.reason:
-            _log.warning("%s", found)
-        return cls(found, now, where)
+        made = cls(_find(where), now, where)
+        made._say(where)
+        return made
 
     @classmethod
     def open(cls, where: Where, now: Clock) -> Storage | Refusal:
@@ -156,7 +157,7 @@ class Storage:
         with self._lock:
             if self._where is not None and self.state == "open":
                 self._use(_fall_back(self._where, trouble))
-                _log.warning("%s", self._found)
+                self._say(self._where)
 
     def close(self) -> None:
         self._closing.set()
@@ -173,15 +174,22 @@ class Storage:
         is_due = where.files() != self._seen or (wait and abs(self._now() - self._tried) >= _RETRY_SECONDS)
         if not (is_replaced or (self.state != "open" and is_due)):
             return
-        self._tried, self._seen = self._now(), where.files()
-        found = _find(where, was.home if was.state == "stand_in" else None, wait=wait)
-        self._use(found)
+        self._tried, self._seen = self._now() if wait else -math.inf, where.files()
+        self._use(_find(where, was.home if was.state == "stand_in" else None, wait=wait))
         if is_replaced:
             _log.warning("The record in %s was removed or replaced; it is opened again.", where.folder)
-        elif found.state == "open":
+        if wait or self.state == "open":  # else the next write tries it again at once
+            self._say(where)
+
+    def _say(self, where: Where) -> None:
+        """Say what the state is, unless that was said before."""
+        if self.state == self._said:
+            return
+        if self.state == "open":
             _log.warning("The record in %s can be used again.", where.folder)
-        if found.reason and found.state != was.state:
-            _log.warning("%s", found)
+        else:
+            _log.warning("%s", self._found)
+        self._said = self.state
 
     def _use(self, found: _Found) -> None:
         if found.home is not self.home:

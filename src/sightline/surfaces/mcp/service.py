@@ -198,7 +198,9 @@ class Service:
                     self._declined.put((*caller, provider), value=True)
                     return door
                 if no := await self._keep(caller, door, provider):
-                    return replace(no, what=f"nothing was sent to {provider}: the consent could not be written: {no.what}")
+                    return replace(
+                        no, what=f"nothing was sent to {provider}: the consent could not be written: {no.what}"
+                    )
         return door if door.owner or not provider else replace(door, record=agreed(door.record, provider))
 
     def _lasts(self, caller: Caller, door: Door, provider: str) -> str:

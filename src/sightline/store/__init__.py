@@ -30,15 +30,17 @@ def open_record(
     bytes_limit: int = _BYTES,
     days: float = _DAYS,
     now: Callable[[], float] = time.time,
+    check: bool = True,
 ) -> Record:
     """Open the record in `folder`, or what takes its place while it cannot be used: see `storage`.
 
-    Trouble with it is said in one line, and is no reason to stop.
+    Trouble with it is said in one line, and is no reason to stop. `check`: look for damage, as who uses it for long
+    should; else it is found where it is met.
     """
     bounds, small = Bounds(bytes_limit, days), Bounds(min(bytes_limit, _MEMORY_BYTES), days)
     if kind == "memory":
         return SqliteRecord(Storage.in_memory(small, now), now)
-    return SqliteRecord.in_folder(Where(folder, bounds, small), now)
+    return SqliteRecord.in_folder(Where(folder, bounds, small), now, check=check)
 
 
 def open_on_disk(folder: Path) -> Record | Refusal:

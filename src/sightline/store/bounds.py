@@ -33,6 +33,7 @@ _PAST_BOUNDS = """
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)
     SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""
+NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
 _NAMED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from sightline.store.damage import Examination, check_consents, examine
 from sightline.store.log import log_of
-from sightline.store.migrations import check, migrate
+from sightline.store.migrations import STEPS, OtherVersionError, check, count_steps, migrate
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -61,9 +61,7 @@ class Database:
     @classmethod
     def read_only(cls, path: Path) -> Database:
         """Open it as it is now, for where nothing can be written: a disk that is full, or closed to us."""
-        log = log_of(path)
-        at_rest = not (log.exists() and log.stat().st_size)  # then SQLite needs no files of its own to read it
-        connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if at_rest else ''}")
+        connection, at_rest = _connect_to_read(path)
         try:
             check(connection)
             # SQLite does not look whether others write to a file that it was told is immutable: we have to.
@@ -135,6 +133,24 @@ class Database:
         with self._write_lock, self._read_lock:
             self._reader.close()
             self._writer.close()
+
+
+def examine_file(path: Path, seconds: float, is_over: Callable[[], bool] = lambda: False) -> Examination:
+    """Look for damage through a connection of its own, which changes nothing; raise if it cannot be opened."""
+    connection, _ = _connect_to_read(path)
+    try:
+        if count_steps(connection) > len(STEPS):
+            raise OtherVersionError("a newer version of Sightline wrote it")
+        return examine(connection, seconds, is_over)
+    finally:
+        connection.close()
+
+
+def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Return a connection that changes nothing, and whether SQLite was told that nobody else does, either."""
+    log = log_of(path)
+    at_rest = not (log.exists() and log.stat().st_size)  # then SQLite needs no files of its own to read it
+    return _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if at_rest else ''}"), at_rest
 
 
 def _opened(

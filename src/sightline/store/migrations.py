@@ -142,11 +142,11 @@ def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
 
     `upto`: the number of steps to take, for a database that is to be like one of an earlier version.
     """
-    if _version(database) == upto:
+    if count_steps(database) == upto:
         return
     database.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(database)  # another process may have taken them while we waited
+        version = count_steps(database)  # another process may have taken them while we waited
         if version > len(STEPS):
             raise OtherVersionError("a newer version of Sightline wrote it")
         for step in STEPS[version:upto]:
@@ -161,9 +161,10 @@ def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
 
 def check(database: sqlite3.Connection) -> None:
     """Raises unless the database has taken every step, and no step that is unknown here."""
-    if _version(database) != len(STEPS):
+    if count_steps(database) != len(STEPS):
         raise OtherVersionError("another version of Sightline wrote it")
 
 
-def _version(database: sqlite3.Connection) -> int:
+def count_steps(database: sqlite3.Connection) -> int:
+    """Return how many steps a database has taken."""
     return int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -54,6 +54,7 @@ from sightline.store.touches import COARSE
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
+_TIME_SECONDS = 1.0
 _ATTEMPTS = 3  # to write to a record that is replaced at the same time
 _UNREADABLE = (*TROUBLES, json.JSONDecodeError)
 
@@ -133,12 +134,16 @@ class SqliteRecord:
         self._complained: Home | None = None  # of which it was said that it fails
         self._unread: Refusal | None = None  # why the consents could not be read
         self._withdrawn: set[str] = set()  # consents whose withdrawal could not be written
+        self._read_time: tuple[Home | None, RecordTime] = None, RecordTime(0.0, 0.0)
         self._gathering = Gathering(self._write_gathered)
 
     @classmethod
-    def in_folder(cls, where: Where, now: Clock) -> SqliteRecord:
-        """Open the record in a folder, or what takes its place; once an hour what is too old or too much is removed."""
-        record = cls(Storage.in_folder(where, now), now)
+    def in_folder(cls, where: Where, now: Clock, *, check: bool = True) -> SqliteRecord:
+        """Open the record in a folder, or what takes its place; once an hour what is too old or too much is removed.
+
+        Without `check` damage is not looked for, and only found where it is met.
+        """
+        record = cls(Storage.in_folder(where, now, check=check), now)
         if record.storage.state == "open" and is_due(where.folder, now()):
             record.sweep(everything=True)
         return record
@@ -397,8 +402,11 @@ class SqliteRecord:
         return Refusal("unavailable", f"the record could not be written: {trouble}", "try again")
 
     def _now(self) -> float:
-        """Return the record time, by which things grow old."""
-        return read_time(self.home.database, self._wall()).time
+        """Return the record time, by which things grow old. It is read from the record once a second at the most."""
+        wall, home = self._wall(), self.home
+        if self._read_time[0] is not home or not 0 <= wall - self._read_time[1].wall < _TIME_SECONDS:
+            self._read_time = home, read_time(home.database, wall)
+        return self._read_time[1].advance(wall).time
 
     def _touch(self, table: str, row: Row) -> None:
         self.home.touches.add(table, row, self._now())

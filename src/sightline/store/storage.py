@@ -26,21 +26,21 @@ import math
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from sightline.model.refusal import Refusal
 from sightline.store.bounds import Bounds
-from sightline.store.damage import DamagedError, examine_file, is_damage
-from sightline.store.database import file_state, is_busy
+from sightline.store.damage import DamagedError, is_damage
+from sightline.store.database import examine_file, file_state, is_busy
 from sightline.store.home import ROWS, Home
 from sightline.store.log import log_of
 from sightline.store.migrations import OtherVersionError
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
-_CHECK_SECONDS = 0.1  # for the check of a database that is opened; most take a few milliseconds
+_CHECK_SECONDS = 0.05  # for the check of a database that is opened; most take a few milliseconds
 _HURRIED_SECONDS = 0.01
 _LONG_CHECK_SECONDS = 300.0
 TROUBLES = (OSError, sqlite3.Error)
@@ -104,9 +104,9 @@ class Storage:
         return cls(_Found(Home.in_memory(bounds), "memory"), now)
 
     @classmethod
-    def in_folder(cls, where: Where, now: Clock) -> Storage:
+    def in_folder(cls, where: Where, now: Clock, *, check: bool = True) -> Storage:
         """Open the record in a folder, or what takes its place."""
-        made = cls(_find(where), now, where)
+        made = cls(_find(where, check=check), now, where)
         made._say(where)
         return made
 
@@ -117,7 +117,7 @@ class Storage:
         if found.reason:
             found.home.database.close()
             return found.reason
-        return cls(found, now, where)
+        return cls(replace(found, unchecked=False), now, where)
 
     @property
     def home(self) -> Home:
@@ -207,12 +207,15 @@ class Storage:
 
     def _examine(self) -> None:
         assert self._where is not None
-        found = examine_file(self._where.folder / ROWS, _LONG_CHECK_SECONDS, self._closing.is_set)
+        try:
+            found = examine_file(self._where.folder / ROWS, _LONG_CHECK_SECONDS, self._closing.is_set)
+        except TROUBLES:  # it is gone, or busy: whoever uses it next finds out
+            return
         if found.damage:
             self.note_damage(DamagedError(found.damage[0]))
 
 
-def _find(where: Where, held: Home | None = None, *, wait: bool = True) -> _Found:
+def _find(where: Where, held: Home | None = None, *, wait: bool = True, check: bool = True) -> _Found:
     """Open the record for writing, or what takes its place; `held` is the memory that does so already."""
     try:
         if not wait and not (where.folder / ROWS).exists():
@@ -220,6 +223,8 @@ def _find(where: Where, held: Home | None = None, *, wait: bool = True) -> _Foun
         home = Home.on_disk(where.folder, where.bounds, None if wait else 0.0)
     except TROUBLES as trouble:
         return _fall_back(where, trouble, held)
+    if not check:
+        return _Found(home, "open")
     found = home.database.examine(_CHECK_SECONDS if wait else _HURRIED_SECONDS)
     if found.damage:
         home.database.close()

@@ -55,7 +55,10 @@ def remove(folder: Path) -> Refusal | None:
     try:
         shutil.rmtree(folder / BYTES, ignore_errors=not (folder / BYTES).exists())
         for path in (*folder.glob(f"{ROWS}*"), folder / KEY):
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
     except OSError as trouble:
         return explain(folder, trouble)
     return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from sightline.store.files import Blobs, Files, Held, private_folder
 from sightline.store.touches import Touches
 
 ROWS, BYTES = "record.sqlite", "blobs"
+ASIDE = f"{ROWS}.damaged-"  # a damaged database that a repair has kept, with the record time at which it was put there
 _SWEPT = "swept"
 _SWEEP_SECONDS = 3600.0  # a record that is opened again sooner was swept just now
 
@@ -57,6 +60,18 @@ class Home:
     @classmethod
     def in_memory(cls, bounds: Bounds) -> Home:
         return cls(Database.in_memory(), Held(), scope_key.made(), bounds)
+
+
+def drop_asides(folder: Path, oldest: float = math.inf) -> None:
+    """Remove damaged databases that repairs have kept: all, or those from before a record time."""
+    for path in folder.glob(f"{ASIDE}*"):
+        digits = path.name.removeprefix(ASIDE).partition("-")[0]
+        if not digits.isdecimal() or float(digits) >= oldest:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def is_due(folder: Path, now: float) -> bool:

@@ -59,6 +59,11 @@ def committed_pages(log: bytes) -> dict[int, bytes]:
     return pages
 
 
+def page_size_of(log: bytes) -> int | None:
+    header = _header(log)
+    return header.page_size if header else None
+
+
 def _frames(log: bytes) -> Iterator[tuple[int, bool, bytes]]:
     header = _header(log)
     if header is None:

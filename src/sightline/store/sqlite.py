@@ -47,7 +47,7 @@ from sightline.store.bounds import sweep
 from sightline.store.clock import DAY, RecordTime, note_time, read_time
 from sightline.store.damage import is_damage
 from sightline.store.database import Row
-from sightline.store.home import Home, is_due
+from sightline.store.home import Home, drop_asides, is_due
 from sightline.store.receipts import Gathered, Gathering
 from sightline.store.storage import REPAIR, TROUBLES, Clock, ReplacedError, Storage, Where
 from sightline.store.touches import COARSE
@@ -214,6 +214,8 @@ class SqliteRecord:
                 self._gathering.taken()
             count = forgetting.forget(connection, home.blobs, sha256)
         self._confirm(home)
+        if self.storage.folder:  # what a repair has kept may speak of the image, too
+            drop_asides(self.storage.folder)
         return count
 
     @_spared(None)
@@ -479,3 +481,5 @@ class SqliteRecord:
         with self._writing() as to:
             limit, oldest = to.home.bounds.bytes - self._allowance, to.now.time - to.home.bounds.days * DAY
             sweep(to.rows, to.home.blobs, limit, oldest, to.now.time, everything=everything)
+            if everything and self.storage.folder:
+                drop_asides(self.storage.folder, oldest)

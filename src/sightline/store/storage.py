@@ -120,6 +120,10 @@ class Storage:
         return cls(replace(found, unchecked=False), now, where)
 
     @property
+    def folder(self) -> Path | None:
+        return self._where.folder if self._where else None
+
+    @property
     def home(self) -> Home:
         return self._found.home
 

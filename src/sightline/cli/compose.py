@@ -100,7 +100,7 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
     `alone`: no other process answers at the same address; else who answers a question may meet one that has not asked.
     """
     turns = lru_cache(_CALLERS)(lambda scope: Turns())
-    anybody = whole.record.scope_of(ANYBODY)
+    anybody = partial(whole.record.scope_of, ANYBODY)
     terms = Terms(partial(_served, whole, reach, turns), consents=alone and not token, anybody=anybody)
     return Mount(terms, stateless=not alone)
 

@@ -166,7 +166,7 @@ class Comparisons:
             replace(one, sent=resized(image.size, one.size)) for one, image in zip(asked.members, sent, strict=True)
         )
         words = with_context(f"{joint.introduced(counted(members, form))}\n\n{asked.question}", asked.said)
-        question = Question(words, tuple(sent), with_form(asked.instructions, form), asked=asked.spoken)
+        question = Question(words, tuple(sent), with_form(asked.instructions, form), asked=asked.spoken, described=True)
         answer = await self._looks.ask(seer, question, _entry(asked, form), visitor)
         if isinstance(answer, Refusal):
             return answer

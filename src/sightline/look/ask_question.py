@@ -102,7 +102,9 @@ class _Asking:
         outcome = self._asked(self.call.prompt)
         fault = "" if isinstance(outcome, Unanswered) else self._fault(outcome.text)
         if isinstance(outcome, Answer) and fault and self.seer.name == LOCAL:  # to read again finds nothing else
-            return Unanswered("RESPONSE_NOT_JSON", f"{self.who.shown} found no label with a value: {fault} ({_LOOK})")
+            return Unanswered(
+                "RESPONSE_NOT_JSON", f"{self.who.shown} fills in only what the image labels by name: {fault} ({_LOOK})"
+            )
         if isinstance(outcome, Answer) and fault:
             again = _REPAIR.format(words=self.call.prompt, fault=fault, answer=outcome.text[:_QUOTED])
             outcome = self._asked(again)

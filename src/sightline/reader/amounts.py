@@ -11,10 +11,10 @@ _NUMBER = re.compile(
     r"(?P<digits>\d[\d., '’\u202f\u00a0]*|\.\d+)(?P<power>[eE][+\-]?\d+)?\s?"
     r"(?P<tail>[%‰$€£¥₹]|°[CF]?|[^\W\d_]{1,4}(?:/[^\W\d_]{1,3})?)?\)?"
 )
-_ROUND = re.compile(r"^[oO](?=[kKM%]?$)")  # a nought that was taken for a letter
+_ROUND = re.compile(r"^[oO](?=[kKM%]?$)")  # a zero that was read as a letter
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9, "T": 1e12, "tn": 1e12}
-_UNITS = frozenset("BTKM")  # which behind a blank are bytes, tonnes, degrees or metres
-# How thousands and the decimals are parted; the first form that fits is meant.
+_UNITS = frozenset("BTKM")  # after a space these are bytes, tonnes, degrees or metres
+# How thousands and decimals are separated; the first form that matches applies.
 _FORMS: tuple[tuple[str, str, str], ...] = (
     (r"\d{1,3}(?:[,'’ \u202f\u00a0]\d{3})+(?:\.\d+)?", r"[,'’ \u202f\u00a0]", "."),
     (r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?", r",", "."),
@@ -23,7 +23,7 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
     (r"\d+,\d+", "", ","),
     (r"\d+(?:\.\d+)?|\.\d+", "", "."),
 )
-_POINTED = r"[1-9]\d{0,2}(?:\.\d{3})+"  # "0.125" has decimals, whatever stands beside it
+_POINTED = r"[1-9]\d{0,2}(?:\.\d{3})+"  # "0.125" always has decimals
 
 
 def parse_number(text: str) -> float | None:

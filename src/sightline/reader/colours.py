@@ -12,12 +12,12 @@ from sightline.model.geometry import Box
 from sightline.reader.reading import Colour, TextLine
 from sightline.reader.regions import Pixels
 
-SAMPLE = 250_000  # pixels, from which an image is judged as a whole
-COMMON = 6  # colours at most that an image is said to have,
-LEAST = 0.01  # each with this share of it
-SHADE = 6  # what two shades of one colour may differ by, in the channel that differs most
+SAMPLE = 250_000  # pixels that are sampled to judge a whole image
+COMMON = 6  # the most common colours of an image, at most
+LEAST = 0.01  # the smallest share that such a colour has
+SHADE = 6  # the largest difference in a channel between two shades of one colour
 
-# Plain words, each with some of the shades that people call by it.
+# Plain names, each with some shades that people call by it.
 _NAMES: dict[str, str] = {
     "black": "000000 0b0b0f 161616 1e1e1e 0d1117",
     "dark grey": "333333 444444 3c3f41 2d2d30 4b5563",
@@ -51,6 +51,8 @@ _NAMES: dict[str, str] = {
     "light purple": "e6e6fa d8b4fe ede9fe c5b0d5",
 }
 
+_KNOWN: list[tuple[tuple[str, ...], NDArray[np.float64]]] = []
+
 
 def add_colours(pixels: Pixels, lines: Iterable[TextLine]) -> tuple[TextLine, ...]:
     """Return the lines with the colours of their text and background; a line without pixels is unchanged."""
@@ -61,7 +63,7 @@ def find_dominant_colours(pixels: Pixels) -> tuple[tuple[Colour, float], ...]:
     """Return the most common colours with their shares of the image."""
     flat = _sample_pixels(pixels)
     values, places, counts = np.unique(_pack_colours(flat, bits=8), return_inverse=True, return_counts=True)
-    flat_ones = counts >= LEAST * len(flat)  # even colours stand for themselves, the rest is counted by buckets
+    flat_ones = counts >= LEAST * len(flat)  # frequent colours count as they are, the rest by buckets
     found = [(_unpack_colour(int(values[place])), float(counts[place])) for place in np.flatnonzero(flat_ones)]
     rest = flat[~flat_ones[places]]
     coarse = _pack_colours((rest >> 4).astype(np.uint8), bits=4)
@@ -146,7 +148,7 @@ def _add_line_colours(pixels: Pixels, line: TextLine) -> TextLine:
     ground = most_common_colour(flat)
     off = np.abs(flat.astype(np.int16) - ground).sum(axis=1)
     place = min(len(off) - 1, int(0.99 * len(off)))
-    # Thin strokes are mixed with their ground; what differs most from it is the ink itself.
+    # Thin strokes mix with the background; what differs most from it is the colour of the text.
     core = flat[off >= 0.85 * max(1.0, float(np.partition(off, place)[place]))]
     ink = np.median(core, axis=0).astype(int) if len(core) else np.array(ground)
     return replace(line, ink=(int(ink[0]), int(ink[1]), int(ink[2])), ground=ground)
@@ -168,9 +170,6 @@ def _pack_colours(flat: Pixels, bits: int) -> NDArray[np.int64]:
 
 def _unpack_colour(value: int) -> Colour:
     return value >> 16, value >> 8 & 255, value & 255
-
-
-_KNOWN: list[tuple[tuple[str, ...], NDArray[np.float64]]] = []
 
 
 def _known_shades() -> tuple[tuple[str, ...], NDArray[np.float64]]:

@@ -40,6 +40,13 @@ _STATES: dict[PartKind, dict[bool | None, str]] = {
     "radio": {True: "selected", False: "not selected", None: "selected or not could not be determined"},
 }
 
+_CONTROLS: tuple[tuple[PartKind, str], ...] = (
+    ("field", "fields"),
+    ("check", "check boxes"),
+    ("radio", "radio buttons"),
+    ("button", "buttons"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -123,14 +130,6 @@ def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
     for code in reading.codes:
         sentence = f'A {code.kind} code at {format_box(code.box)} contains "{code.text}".'
         yield DescribedItem(sentence, code.box, f"{code.kind}: {code.text}")
-
-
-_CONTROLS: tuple[tuple[PartKind, str], ...] = (
-    ("field", "fields"),
-    ("check", "check boxes"),
-    ("radio", "radio buttons"),
-    ("button", "buttons"),
-)
 
 
 def find_controls(reading: ImageReading) -> Iterator[DescribedItem]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 
-_ALIKE = str.maketrans("oil", "011")  # letters that a reader takes for digits, and the other way round
-_LONG = 8  # letters from which on a name is known with one of them lost
-PLAIN = 5  # letters from which on a word is looked for also where a reader has lost the spaces around it
-_BRIEF = 4  # words of a value that no colon sets off
+_ALIKE = str.maketrans("oil", "011")  # letters and digits that are often confused in reading
+_LONG = 8  # a name of at least this many letters is recognised with one letter missing
+PLAIN = 5  # a word of at least this many letters is found even where the spaces around it were lost
+_BRIEF = 4  # words that a value without a colon has at most
 _word = re.compile(r"[^\W_]+")
 _aside = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*|\s*\*\s*")
 _number_of = re.compile(r"\b(?:no|nr)(?:\.|$)|#", re.IGNORECASE)
 _valued = re.compile(r"[\d$€£¥+\-−\"“'#(]")
-_next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # behind a number and its unit
-_opening = re.compile(r"[\[{(]+")  # of what goes on below
+_next_label = re.compile(r"(?<=\d)(?P<unit> ?[^\W\d]{1,3}|%)?,? +[A-Z]\w*:(?: .*)?$")  # after a number and its unit
+_opening = re.compile(r"[\[{(]+")  # the beginning of something that continues below
 
 _between = re.compile(r"[,;|·•]\s+| +[|·•] *")
-_WORD = (  # of a label: none that only sentences have
+_WORD = (  # a word of a label: not one that occurs only in sentences
     r"(?!(?:an?|and|at|by|for|from|in|is|are|of|on|or|over|since|than|the|to|under|until|was|with|your?)\b)"
     r"[^\W\d_]+(?:[-'/][^\W\d_]+)*\.?"
 )

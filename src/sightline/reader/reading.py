@@ -11,6 +11,7 @@ from sightline.reader.phrases import EXACT, match_phrase
 from sightline.reader.rectangles import contains_centre
 
 Colour = tuple[int, int, int]
+PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,6 @@ class TextLine:
             closing = "›" if at in doubtful and at + 1 not in doubtful else ""
             pieces.append(f"{opening}{letter}{closing}")
         return "".join(pieces)
-
-
-PartKind = Literal["button", "field", "check", "radio", "panel", "bar", "picture"]
 
 
 @dataclass(frozen=True, slots=True)

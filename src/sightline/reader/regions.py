@@ -18,7 +18,7 @@ from sightline.reader.reading import Colour
 Pixels: TypeAlias = NDArray[np.uint8]
 Whole: TypeAlias = NDArray[np.int64]
 
-EVEN = 1  # what neighbours may differ by in any channel: a gradient does, the soft edge of a pale panel does not
+EVEN = 1  # largest difference between neighbours in a channel: that of a gradient, not of a soft edge
 SHORTEST = 4  # a run
 OVERLAP = 2  # of two runs that touch
 SMALLEST = 12  # region, in pixels
@@ -32,8 +32,8 @@ class ColourRegion:
     box: Box
     colour: Colour
     area: int
-    sides: float  # the least share of the left or right edge of its box that it reaches
-    ends: float  # the least share of the top or bottom edge
+    sides: float  # the smaller share of the left or right edge of its box that it reaches
+    ends: float  # the smaller share of the top or bottom edge
 
     @property
     def filled(self) -> float:
@@ -163,7 +163,7 @@ def _end_shares(
     """Return the smaller share of the top or bottom edge that each region reaches."""
     region = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(row))))
     length = end - start
-    # the best of the outermost rows, for corners are round: the sum over them cannot tell, so each is summed alone
+    # the best of the outermost rows, because corners are round; each row is summed alone
     shares = []
     for edge, step in ((y0, 1), (y1 - 1, -1)):
         best = np.zeros(len(head))

@@ -1,4 +1,4 @@
-"""The seer that everybody has: it reads on this machine, in a process of its own, and nothing leaves."""
+"""The seer that reads images on this machine, in processes of its own. Nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sightline.model.refusal import Refusal
 from sightline.seers.asking import no_place
 
 TASK_NAME = "local"
-_MOST_BYTES = 200 * 1024 * 1024  # of all images of a question: what goes to the process in one piece
+_MOST_BYTES = 200 * 1024 * 1024  # of all images of a question together
 _FORMATS = tuple(
     f"image/{kind}" for kind in "png jpeg webp gif bmp tiff avif x-icon vnd.adobe.photoshop".split()
 )  # originals go in: a smaller copy is only harder to read
@@ -27,7 +27,7 @@ class Done(Protocol):
 
 
 class Work(Protocol):
-    """Processes that read; a refusal where one cannot, or takes too long. A cancelled question ends its process."""
+    """Runs tasks in worker processes; a cancelled question ends its process."""
 
     async def run(self, task: str, data: bytes, arguments: dict[str, Any]) -> Done | Refusal: ...
 

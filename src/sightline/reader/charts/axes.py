@@ -18,9 +18,20 @@ from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclosing_box, is_inside, transpose_box
 from sightline.reader.regions import ColourRegion, Pixels
 
-TICKS, MOST = 3, 40  # labels make an axis
-AXES = 16  # and no more: that many columns of numbers are a table
-OFF = 3.0  # pixels that a label may stand off its place
+TICKS, MOST = 3, 40  # labels of an axis, at least and at most
+AXES = 16  # axes of an image, at most: more columns of numbers are a table
+OFF = 3.0  # pixels that a label may be off its place
+INKED = 60  # the smallest difference in a channel between ink and background
+WIDE, WIDER = (
+    0.6,
+    1.2,
+)  # heights of a line: the smallest blank between two labels, and where it could separate thousands
+_SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
+APART = 0.8  # heights of a line: a blank between two names
+CLOSE = 0.3  # heights of a line: a minus is closer to its number than other dashes
+LOW = 6  # pixels: a lower line is not text
+_SIGNED = re.compile(r"\d[\d.,]*[%kKM]")
+_TICK = re.compile(r"(?<=[\w%‰$€£¥°)])\s*[-–—_|]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class ChartText:
     text: str
     box: Box
     number: float | None
-    dashed: bool = False  # a dash stands before it, which may be a minus
+    dashed: bool = False  # a dash is before it, which may be a minus
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -90,7 +101,7 @@ def find_axes(picture: ChartImage) -> list[Axis]:
     found: list[Axis] = []
     for edge in (_right_edge, _left_edge, _centre):
         for group in _group_by_edge(left, edge, picture.em):
-            while (axis := _fit_axis(group)) is not None:  # one may stand above another
+            while (axis := _fit_axis(group)) is not None:  # one may be above another
                 axis = _add_labels(axis, left, picture.em)
                 found.append(axis)
                 if len(found) > AXES:
@@ -236,16 +247,6 @@ def transpose_image(picture: ChartImage) -> ChartImage:
         picture.em,
         transposed=True,
     )
-
-
-INKED = 60  # so far from the ground is ink, in the channel that differs most
-WIDE, WIDER = 0.6, 1.2  # heights of a line: the least blank between two labels, and where it could mark thousands
-_SWATCH = re.compile(r"^[●•■▪◼▲◆○□—–\-_~]+\s*(?=\w)")
-APART = 0.8  # heights of a line: a blank between two names
-CLOSE = 0.3  # heights of a line: a minus is nearer to its number, other dashes are not
-LOW = 6  # pixels: a line that is lower is no line of letters
-_SIGNED = re.compile(r"\d[\d.,]*[%kKM]")
-_TICK = re.compile(r"(?<=[\w%‰$€£¥°)])\s*[-–—_|]+$")
 
 
 def read_labels(pixels: Pixels, lines: Sequence[TextLine]) -> tuple[ChartText, ...]:

@@ -25,7 +25,11 @@ from sightline.reader.reading import Chart, ChartMark, Colour
 from sightline.reader.rectangles import enclosing_box, is_inside, transpose_box
 from sightline.reader.regions import ColourRegion, Pixels
 
-_OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for its axis
+_OFF = 0.6  # pixels: half of one at the tip of a bar, and a little for the axis
+NEAR = 4.0  # pixels between edges that meet, for a border or an axis; more where letters are large
+
+THIN = 3  # pixels: the smallest width of a bar
+SAME_BAR = 30  # how much a strip of a bar may differ from the rest where an edge or a line mixes in
 
 
 def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Chart | None:
@@ -34,7 +38,7 @@ def read_bar_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> Ch
     boxes = [bar.box for bar in bars]
     if all(max(bar.box.width, bar.box.height) <= 1.5 * picture.em for bar in bars):  # none, or marks of a line
         return None
-    if all(bar.box.height <= NEAR for bar in bars):  # lines along the foot
+    if all(bar.box.height <= NEAR for bar in bars):  # lines along the base
         return None
     names, legend = _find_bar_legend(picture, bars)
     labels = find_category_labels(picture, axis, boxes, legend)
@@ -150,15 +154,12 @@ def _name_series(marks: Sequence[ChartMark], legend: bool) -> tuple[list[ChartMa
     return out, doubts
 
 
-NEAR = 4.0  # pixels: edges that meet, with a border or an axis between them; more where letters are large
-
-
 @dataclass(frozen=True, slots=True)
 class ChartBar:
     box: Box
     colour: Colour
-    base: float  # where it begins,
-    tip: float  # and where it ends
+    base: float  # where it begins
+    tip: float  # where it ends
 
 
 def find_bars(picture: ChartImage, axis: Axis, plot: Box) -> list[ChartBar]:
@@ -182,7 +183,7 @@ def find_bars(picture: ChartImage, axis: Axis, plot: Box) -> list[ChartBar]:
     near = max(NEAR, 0.4 * picture.em)
     after = [piece for piece in pieces if piece.box.x >= labels.right]
     before = [piece for piece in pieces if piece.box.right <= labels.x]
-    for side in (before, after) if picture.transposed else (after, before):  # labels stand at the left, or below
+    for side in (before, after) if picture.transposed else (after, before):  # labels are at the left, or below
         base = _find_base(axis, side, near)
         if base is not None and (bars := _stack_bars(side, base, near)):
             return bars
@@ -304,10 +305,6 @@ def _touches(piece: ColourRegion, base: float, near: float) -> bool:
     return min(abs(piece.box.bottom - base), abs(piece.box.y - base)) <= near
 
 
-THIN = 3  # pixels, the least width of a bar
-SAME_BAR = 30  # what a strip of a bar may differ by from the rest, where an edge or a line is mixed into it
-
-
 def join_strips(regions: Sequence[ColourRegion], em: float) -> list[ColourRegion]:
     """Join the strips of one thin bar, whose edges are softer than its middle."""
     strips = sorted(
@@ -390,6 +387,6 @@ def _line_continues(pixels: Pixels, gap: Box) -> bool:
     if x < 4 or x + 5 > pixels.shape[1]:
         return False
     above, below = pixels[max(0, gap.y - 14) : max(0, gap.y - 2)], pixels[gap.bottom + 2 : gap.bottom + 14]
-    rows = np.concatenate([above, below])[:, x - 4 : x + 5].astype(np.int16)  # some, for it may be dashed
+    rows = np.concatenate([above, below])[:, x - 4 : x + 5].astype(np.int16)  # only some rows: it may be dashed
     apart = np.minimum(np.abs(rows[:, 4] - rows[:, 0]).max(axis=1), np.abs(rows[:, 4] - rows[:, 8]).max(axis=1))
     return bool((apart > 4).sum() >= 2)

@@ -16,8 +16,8 @@ from sightline.reader.colours import colour_distance, distances_from, most_commo
 from sightline.reader.reading import Colour
 from sightline.reader.rectangles import distance_between, enclosing_box, is_inside, transpose_box
 
-SAME = 20  # shades of one series, in the channel that differs most
-SEEN = 16  # what is drawn differs so much from the ground
+SAME = 20  # the largest difference in a channel between shades of one series
+SEEN = 16  # the smallest difference between what is drawn and the background
 
 
 def find_category_labels(

@@ -44,7 +44,7 @@ def read_line_chart(picture: ChartImage, axis: Axis, room: tuple[int, int]) -> C
         return None
     names, legend = find_legend(picture, colours, [], plot, ground)
     titles = dict(names)
-    if titles:  # what no legend names and is grey belongs to the drawing
+    if titles:  # grey lines without a name in the legend are part of the frame
         colours = [colour for colour in colours if colour in titles or max(colour) - min(colour) > SEEN]
     marks: list[ChartMark] = []
     for colour in colours:

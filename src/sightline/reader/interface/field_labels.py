@@ -17,6 +17,8 @@ from sightline.reader.reading import (
 )
 from sightline.reader.rectangles import are_level, contains_centre, distance_between, overlap_horizontally
 
+_PALER = 0.7  # of the contrast that other texts have
+
 
 def label_parts(seen: ImageReading) -> dict[InterfacePart, TextLine]:
     """Return the line that labels each field and toggle, where there is one.
@@ -95,9 +97,6 @@ def find_named_parts(seen: ImageReading, phrase: str, *kinds: PartKind) -> list[
         return [part for rank, part in inside if rank == best]
     beside = (labelled_part(line, seen) for line in find_lines(seen, phrase))
     return [part for part in beside if part and part.kind in kinds]
-
-
-_PALER = 0.7  # of the contrast that other texts have
 
 
 def _contrast(line: TextLine) -> int:

@@ -17,12 +17,14 @@ from sightline.reader.reading import Colour, InterfacePart, PartKind, TextLine
 from sightline.reader.rectangles import enclosing_box, indexes_inside, is_inside
 from sightline.reader.regions import EVEN, ColourRegion, Pixels, find_regions
 
-SEEN = 5  # two colours that differ by less in every channel are one to the eye
-ROW = 3.8  # a control is at most so many times as high as its text
-LOW, TALLEST = 52, 72  # in pixels: so high it may be in any case, and no higher
-BEYOND = (3, 4)  # pixels outside: there a border has ended, and at one of them no neighbour's has begun
-EMPTY = (16, 64)  # the height of a field with nothing in it
-WHOLE = 0.85  # of the image is no panel, but what all stands on
+SEEN = 5  # two colours that differ by less in every channel look the same
+ROW = 3.8  # a control is at most this many times as high as its text
+LOW, TALLEST = 52, 72  # pixels: a control may always have the first height, and never more than the second
+BEYOND = (3, 4)  # pixels outside a shape: beyond its border, and at one of them before a neighbour's
+EMPTY = (16, 64)  # pixels: the height of an empty field, from and to
+WHOLE = 0.85  # share of the image: a larger panel is the background
+BLOCK = 16  # pixels: the unit in which pictures are searched for
+PICTURE = 64  # pixels: the smallest side of a picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _classify(shape: _Shape, shapes: Sequence[_Shape], lines: Sequence[TextLine]
         return _classify_panel(box)
     kind = _classify_control(shape, text, tall, one=_is_one_run(held, tall))
     stated = label_value_pairs(" ".join(lines[place].text for place in shape.lines))
-    return _classify_panel(box) if kind == "button" and stated else kind  # nobody presses labels and their values
+    return _classify_panel(box) if kind == "button" and stated else kind  # labels with values are not a button
 
 
 def _classify_control(shape: _Shape, text: Box, tall: int, *, one: bool) -> PartKind | None:
@@ -199,10 +201,6 @@ def _mostly_inside(inner: Box, outer: Box) -> bool:
 def renumber_lines(part: InterfacePart, places: dict[int, int]) -> InterfacePart:
     """Return the same part after the lines were reordered."""
     return replace(part, lines=tuple(sorted(places[place] for place in part.lines)))
-
-
-BLOCK = 16  # pixels, by which pictures are looked for
-PICTURE = 64  # pixels, its least side
 
 
 def find_pictures(pixels: Pixels, lines: Sequence[TextLine]) -> list[InterfacePart]:

@@ -16,10 +16,10 @@ from sightline.reader.rectangles import is_inside
 from sightline.reader.regions import Pixels
 
 CHECK = (9, 30)  # the side of a check box
-MARK = 0.05  # of its pixels are the tick
+MARK = 0.05  # share of its pixels that the tick covers
 DOT, EMPTIED = 0.3, 0.33  # of the width of a circle: less is the radius of a dot in it, more what is empty
 PALE = 60  # what the channels of a colour differ by at most, where a circle is empty
-TALLER, CAPITAL = 1.15, 0.74  # a circle is so much higher than a capital, which is so much of the size of a letter
+TALLER, CAPITAL = 1.15, 0.74  # a circle is this much higher than a capital, which is this share of the letter size
 
 
 def find_toggles(pixels: Pixels, lines: Sequence[TextLine]) -> list[InterfacePart]:

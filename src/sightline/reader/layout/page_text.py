@@ -13,12 +13,16 @@ from sightline.reader.reading import ImageReading, Table, TextLine, parts_of_kin
 from sightline.reader.rectangles import overlap_horizontally
 
 # All in heights of a line, which is what "near" means in a text.
-BAND = 2.5  # blank from side to side: what stands above is read before what stands below, in whatever columns
+BAND = 2.5  # a blank across all columns: what is above it is read before what is below
 GUTTER = 1.2  # blank between two columns
 MENU = 0.8  # blank between columns and a row that belongs to none of them
-LEVEL = 0.3  # the middles of lines in a row: more would be chance
-PROSE = 25  # characters: lines so long are read column by column, even where they stand in rows
-SEARCHED = 600  # lines: beyond, no cut is looked for that would make room for another
+LEVEL = 0.3  # how far apart the middles of lines in a row may be
+PROSE = 25  # characters: longer lines are read column by column, even where they are level
+SEARCHED = 600  # lines: with more of them, the best place to split is not searched for
+APART = 1.3  # heights of a line: the blank above a new paragraph
+MONO = 0.04  # how much the width of characters may vary in monospaced text
+
+_LARGER = 1.1  # a heading is this many times as large as most text
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +184,6 @@ def group_rows(items: Iterable[LayoutItem]) -> list[list[LayoutItem]]:
     return [sorted(row, key=lambda each: each.box.x) for row in rows]
 
 
-APART = 1.3  # heights of a line: the blank above a new paragraph
-MONO = 0.04  # what the width of a character may vary by where all are equally wide
-
-
 def lay_out_text(lines: Sequence[TextLine], found: Sequence[Table] = (), plots: Sequence[Box] = ()) -> str:
     """Return all lines as one text: table rows as rows, code with its indentation, paragraphs apart.
 
@@ -272,7 +272,9 @@ def _monospace_width(lines: Sequence[TextLine], block: Sequence[list[int]]) -> f
     long = [lines[place] for row in block for place in row if len(lines[place].text) >= 8]
     if len(long) < 3 or len(block) < 3:
         return None
-    widths = [line.box.width / (len(line.text) - 0.15) for line in long]  # its last character's blank is not ink
+    widths = [
+        line.box.width / (len(line.text) - 0.15) for line in long
+    ]  # the blank after the last character is not ink
     width = median(widths)
     alike = sum(abs(each / width - 1) <= MONO for each in widths)
     return width if alike >= 0.75 * len(widths) else None
@@ -292,9 +294,6 @@ def _write_code(lines: Sequence[TextLine], block: Sequence[list[int]], width: fl
         out += [""] * (max(0, round(steps[number - 1] / pitch) - 1) if number else 0)
         out.append(text)
     return "\n".join(out)
-
-
-_LARGER = 1.1  # times the usual size of letters is a heading
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,15 @@ from sightline.reader.rectangles import are_level, enclosing_box, is_inside, ove
 
 # All in heights of a line.
 CELL = 0.7  # blank between two cells of a row
-PITCH = 4.5  # from one row of a table to the next, at most
-ALIGNED = 0.6  # edges of a column
+PITCH = 4.5  # the largest distance from one row to the next
+ALIGNED = 0.6  # how far the edges of a column may differ
+_KINDS: frozenset[PartKind] = frozenset({"field", "button", "panel", "bar", "check"})
+_SLACK = 3  # pixels: a ruling line belongs to both of its cells
+_TILE = 8  # pixels: more than twice the slack
+_CELLS = 6  # a table has at least this many: four tiles may be a window in four parts
+_LINES = 4  # lines of text in a cell, at most
+
+_VALUE = re.compile(r"\d|@")
 
 
 def find_tables(
@@ -149,13 +156,6 @@ def _is_prose(lines: Sequence[TextLine], rows: Sequence[list[list[int]]]) -> boo
     """Return whether two columns of long lines are text that happens to be level."""
     lengths = [len(lines[cell[0]].text) for row in rows for cell in row if cell]
     return len(rows[0]) == 2 and median(lengths) >= PROSE
-
-
-_KINDS: frozenset[PartKind] = frozenset({"field", "button", "panel", "bar", "check"})
-_SLACK = 3  # pixels: a rule between two cells belongs to both
-_TILE = 8  # pixels, more than twice as many
-_CELLS = 6  # of a table at least: four tiles are a window in four parts
-_LINES = 4  # of text in a cell; more is a part of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +301,6 @@ def _column_boxes(table: Table, seen: ImageReading) -> list[Box]:
 
 def join_cell(seen: ImageReading, cell: Sequence[int]) -> str:
     return " ".join(seen.lines[at].text for at in cell)
-
-
-_VALUE = re.compile(r"\d|@")
 
 
 @dataclass(frozen=True, slots=True)

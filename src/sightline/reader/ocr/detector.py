@@ -18,17 +18,21 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Numbers = NDArray[np.float64]
 
-TILE, TILE_HEIGHT = 1280, 800  # the most that goes through the network at once: its memory follows it
-LEAST_SCALE = 2 / 3  # a screen of 1080p fits one tile so; smaller, small print is lost
-BUDGET = 16_000_000  # pixels that are looked at in all, whatever the size of the image
+TILE, TILE_HEIGHT = 1280, 800  # pixels that the network gets at once; they determine its memory
+LEAST_SCALE = 2 / 3  # a 1080p screen fits one tile at this scale; below it, small print is lost
+BUDGET = 16_000_000  # pixels that are searched in all, whatever the size of the image
 _STEP = 32  # the network halves its input five times
-_OVERLAP = 32  # what a tile sees beyond what it answers for
-_FLAT = 8  # shades; a tile that differs by less within itself has nothing on it
+_OVERLAP = 32  # pixels around a tile that the network sees in addition
+_FLAT = 8  # shades: a tile with less contrast is empty
 _MEAN, _SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
-_CHANCE, _SURE = 0.2, 0.5  # of a place to be text; of all the places of a line together
-_GROWTH = 1.4  # the network marks the middle of a line; so much of its area by its girth is to be added around
-_LEAST = 2.5  # pixels of the map: less than that is no line
+_CHANCE, _SURE = 0.2, 0.5  # probability of text: of a pixel, and on average over a line
+_GROWTH = 1.4  # the network marks the core of a line, which grows by this times area / perimeter
+_LEAST = 2.5  # pixels of the map: the smallest side of a line
+_LONG = 6.0  # a part must be this many times as long as high to have a direction of its own
+_DRIFT = 0.6  # heights: a direction that moves the ends by less is ignored
+_LEVEL = math.radians(0.25)  # a page tilted by less is level
+_VOTES, _AGREED = 4, 0.8  # long parts, and share of them, that must agree on the tilt of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class TextArea:
     width: float
     height: float
     tilt: float  # radians, clockwise
-    growth: float  # by how much each side lies outside the core
+    growth: float  # how far each side is outside the core
     chance: float
 
 
@@ -101,7 +105,7 @@ def _scale_part(pixels: Pixels, part: tuple[int, int, int, int], size: tuple[int
 def _run_tile(tile: Pixels, network: OnnxSession) -> Floats:
     height, width = tile.shape[:2]
     padded = np.pad(tile, ((0, -height % _STEP), (0, -width % _STEP), (0, 0)), mode="edge")
-    # The network was taught with blue first, and with the means of red first.
+    # The network expects blue first, but the means of red first.
     batch = np.empty((1, 3, *padded.shape[:2]), np.float32)
     for place, (mean, spread) in enumerate(zip(_MEAN, _SPREAD, strict=True)):
         np.multiply(padded[:, :, 2 - place], np.float32(1 / 255 / spread), out=batch[0, place])
@@ -167,7 +171,7 @@ class _Runs:
         return cls(row, start, np.nonzero(edges == -1)[1], mask.shape[1])
 
     def group(self) -> tuple[Ints, int]:
-        """For each run the number of the connected part it belongs to, corners counted, and how many there are."""
+        """Return the number of each run's connected part (corners connect), and the number of parts."""
         stride = self.width + 2
         below = (self.row + 1) * stride
         first = np.searchsorted(self.row * stride + self.end, below + self.start, "left")
@@ -176,7 +180,7 @@ class _Runs:
         one = np.repeat(np.arange(len(self.row)), counts)
         other = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(len(one))
         root = np.arange(len(self.row))
-        while True:  # every part goes by its lowest run; each round at least halves what is left to be told
+        while True:  # every part is named by its lowest run; each round at least halves what is left
             low = np.minimum(root[one], root[other])
             lower = root.copy()
             np.minimum.at(lower, root[one], low)
@@ -189,13 +193,13 @@ class _Runs:
         return part, len(names)
 
     def means(self, values: Floats, part: Ints, count: int) -> Numbers:
-        """The mean of the values under each part; `values` has those of the set pixels alone, in their order."""
+        """Return the mean of the values under each part; `values` are those of the set pixels, in order."""
         size = self.end - self.start
         under = np.add.reduceat(values, np.cumsum(size) - size, dtype=np.float64)
         return np.bincount(part, under, count) / np.bincount(part, size, count)
 
     def tilts(self, part: Ints, count: int) -> Numbers:
-        """The direction of each part by its moments, between -45 and 45 degrees."""
+        """Return the direction of each part by its moments, between -45 and 45 degrees."""
         size = (self.end - self.start).astype(np.float64)
         at = (self.start + self.end) / 2
         area = np.bincount(part, size, count)
@@ -211,7 +215,7 @@ class _Runs:
         return _choose_tilts(tilt, np.sqrt(middle + apart), np.sqrt(np.maximum(middle - apart, 0)))
 
     def extents(self, part: Ints, count: int, tilt: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """How far each part reaches along its own direction and across it."""
+        """Return how far each part extends along its own direction and across it."""
         cos, sin = np.cos(tilt)[part], np.sin(tilt)[part]
         corners = [(x, y) for x in (self.start, self.end) for y in (self.row, self.row + 1)]
         along = np.stack([x * cos + y * sin for x, y in corners])
@@ -225,12 +229,6 @@ class _Runs:
             least(across.min(0)[order], begin),
             most(across.max(0)[order], begin),
         )
-
-
-_LONG = 6.0  # a part is so many times longer than high before its own direction is believed
-_DRIFT = 0.6  # a direction of its own that moves its ends by less, in heights, is none
-_LEVEL = math.radians(0.25)  # a page that is this close to level is level,
-_VOTES, _AGREED = 4, 0.8  # and so is one of fewer long parts, or of which fewer lean the same way
 
 
 def _choose_tilts(tilt: Numbers, long: Numbers, short: Numbers) -> Numbers:

@@ -16,7 +16,19 @@ from sightline.reader.ocr.detector import TextArea
 Pixels = NDArray[np.uint8]
 
 UPRIGHT, UPWARD, OVER, DOWNWARD = range(4)
-"""How letters stand: as they should, reading from bottom to top, on their heads, reading from top to bottom."""
+"""The orientation of letters: upright, reading upwards, upside down, reading downwards."""
+
+Mask = NDArray[np.bool_]
+
+_FAINT = 16  # shades: a weaker contrast is never ink
+_SHARE = 0.3  # share of the strongest contrast: less is unevenness of the background
+_BRIDGE = 0.12  # share of the height: the gap below the dot of an i
+_RULE = 0.9  # share of the width: a fuller row is a ruling line
+
+_REACH = 4.0  # heights of the line: how much of its beginning is searched for a mark
+_LEAST = 9  # pixels: the smallest side of a mark
+_SQUARE = 0.15  # how much its sides may differ
+_GAP = 0.2  # share of its side: the smallest blank after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +36,12 @@ class LineImage:
     """A rectangle of the image, rotated so that its letters are upright."""
 
     picture: Pixels
-    origin: tuple[float, float]  # where its upper left corner lies in the image,
-    along: tuple[float, float]  # and where its upper edge runs
-    core: tuple[int, int, int, int]  # left, top, right, bottom in it, of what is text for sure
+    origin: tuple[float, float]  # its upper left corner in the image
+    along: tuple[float, float]  # the direction of its upper edge
+    core: tuple[int, int, int, int]  # left, top, right, bottom of what is certainly text
 
     def box(self, left: float, top: float, right: float, bottom: float) -> Box:
-        """The whole pixels of the image around a rectangle of the picture."""
+        """Return the whole pixels of the image around a rectangle of this line image."""
         (x, y), (across, down) = self.origin, self.along
         corners = [(x + a * across - b * down, y + a * down + b * across) for a in (left, right) for b in (top, bottom)]
         low = [math.floor(min(values) + 0.01) for values in zip(*corners, strict=True)]
@@ -64,7 +76,7 @@ def _cut_tilted_image(pixels: Pixels, spot: TextArea, turn: int) -> LineImage:
     x = spot.x - (width * cos - height * sin) / 2
     y = spot.y - (width * sin + height * cos) / 2
     size = max(1, round(width)), max(1, round(height))
-    # What lies far off need not be handed over: only the square around the line is.
+    # Only the square around the line is passed on.
     reach = math.hypot(width, height) / 2 + 2
     left, top = max(0, math.floor(spot.x - reach)), max(0, math.floor(spot.y - reach))
     near = Image.fromarray(pixels[top : math.ceil(spot.y + reach), left : math.ceil(spot.x + reach)])
@@ -79,14 +91,6 @@ def _core_of(picture: Pixels, growth: float) -> tuple[int, int, int, int]:
     height, width = picture.shape[:2]
     left, top = min(int(growth), (width - 1) // 2), min(int(growth), (height - 1) // 2)
     return left, top, max(left + 1, width - left), max(top + 1, height - top)
-
-
-Mask = NDArray[np.bool_]
-
-_FAINT = 16  # shades: less than that is not ink, whatever the rest
-_SHARE = 0.3  # of the strongest contrast: less is the ground's own unevenness
-_BRIDGE = 0.12  # of the height: the gap between an i and its dot
-_RULE = 0.9  # of the width: a row so full is a rule, not letters
 
 
 def ink_mask(picture: Pixels) -> Mask:
@@ -130,7 +134,7 @@ def _extend_rows(inked: Mask, place: int, gap: int) -> int:
     if beyond is None:
         return end
     further = _end_of_run(inked, beyond)
-    return further if further < len(inked) else end  # what the edge cuts off is the neighbour's
+    return further if further < len(inked) else end  # what the edge cuts off belongs to a neighbour
 
 
 def _end_of_run(inked: Mask, place: int) -> int:
@@ -149,12 +153,6 @@ def trim_rows(mask: Mask, within: tuple[int, int], columns: tuple[int, int]) -> 
     """Return the rows with ink in those columns as (first, one past last); `within` if there are none."""
     inked = np.flatnonzero(mask[within[0] : within[1], columns[0] : columns[1]].any(1))
     return (within[0] + int(inked[0]), within[0] + int(inked[-1]) + 1) if len(inked) else within
-
-
-_REACH = 4.0  # heights of the line: so much of its beginning is looked at
-_LEAST = 9  # pixels: the side of a mark
-_SQUARE = 0.15  # what its sides may differ by
-_GAP = 0.2  # of its side is blank behind it, at least
 
 
 def remove_leading_mark(frame: LineImage) -> LineImage:

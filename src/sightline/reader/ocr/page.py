@@ -49,16 +49,16 @@ from sightline.reader.reading import TextLine
 Pixels = NDArray[np.uint8]
 Alive = Callable[[], bool]
 
-_READ = 0.9  # a line that is less sure was not read: letters of an alphabet that the readers do not know come to less
-_MUCH, _SEVERAL = 0.4, 3  # of what looks like text, and lines: where so much was not read, the rest is doubted
-_WIDEST = 80  # columns with ink that a letter takes at most
-_TALL = 1.5  # a line so much higher than wide reads upwards or downwards
-_SINGLE = 3.0  # unless it is one letter, which may be so much higher than wide
-_POOR = 0.75  # under it another way of standing is tried
-_SURE, _UNSURE = 0.995, 0.9  # under the first the more exact reader is asked too, under the second at any cost
-_SHARE, _MOST = 0.25, 3_000  # of the columns read, and columns: what the first of these may cost;
-_SMALL_PRINT = 16  # pixels: the second of the bounds does not hold for lines no higher than this
-_FLIPPED, _BETTER = 6, 0.1  # lines that are tried on their heads before all are, and how much surer that makes them
+_READ = 0.9  # a less certain line counts as not read; text in an unknown script scores lower
+_MUCH, _SEVERAL = 0.4, 3  # share of the text, and lines: where this much was not read, the rest is doubtful
+_WIDEST = 80  # columns with ink that a letter covers at most
+_TALL = 1.5  # a line this many times as high as wide is vertical
+_SINGLE = 3.0  # but a single letter may be this many times as high as wide
+_POOR = 0.75  # below it another orientation is tried
+_SURE, _UNSURE = 0.995, 0.9  # below the first the exact model reads too, within a budget; below the second always
+_SHARE, _MOST = 0.25, 3_000  # that budget: a share of the columns read, and a number of columns
+_SMALL_PRINT = 16  # pixels: for lines of this height the number of columns is not limited
+_FLIPPED, _BETTER = 6, 0.1  # lines that are tried upside down first, and how much more certain they must become
 _STROKES = {"一": "—", "二": "="}
 _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 
@@ -66,10 +66,10 @@ _FIGURED = re.compile(r"[0-9][lIO]|[lIO][0-9]")
 @dataclass(frozen=True, slots=True)
 class OcrPage:
     lines: tuple[TextLine, ...]
-    turned: int = 0  # degrees clockwise by which it had to be turned to be read
-    unread: tuple[Box, ...] = ()  # what looks like lines of text and could not be read
-    late: tuple[Box, ...] = ()  # lines that were left for lack of time
-    searched: bool = True  # whether there was time to look for lines everywhere
+    turned: int = 0  # degrees clockwise by which it was rotated for reading
+    unread: tuple[Box, ...] = ()  # looks like text and could not be read
+    late: tuple[Box, ...] = ()  # lines that there was no time to read
+    searched: bool = True  # whether all of the image was searched
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +108,7 @@ def read_page(pixels: Pixels, engine: OcrEngine, alive: Alive = lambda: True) ->
     turned = 90 * _common_turn(good)
     found = sorted((line for each in good for line in _lines_of(each)), key=lambda line: _sort_key(line, turned))
     unread = [_ink_box(each) for each in tried if each not in good]
-    unread += [line.box for line in found if line.confidence < _READ]  # a piece of what was sure as a whole
+    unread += [line.box for line in found if line.confidence < _READ]  # an uncertain piece of a certain line
     late = tuple(_box_around(pixels, spot) for spot in spots[len(tried) :])
     lines = tuple(replace_lone_strokes([line for line in found if line.confidence >= _READ]))
     return OcrPage(lines, turned, tuple(sorted(unread, key=lambda box: (box.y, box.x))), late, searched)

@@ -25,14 +25,41 @@ from sightline.reader.ocr.weights import OcrModel
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-HEIGHT = 48  # of a line, as the networks were taught
-_WIDEST, _NARROWEST = 4096, 32  # a longer line is squeezed, a shorter one followed by nothing
+HEIGHT = 48  # pixels: the height of a line that the networks expect
+_WIDEST, _NARROWEST = 4096, 32  # columns: a longer line is squeezed, a shorter one padded
+_COLUMNS = {"tiny": 18.8, "small": 16.5}  # columns per character at which a model makes the fewest errors
+_WIDE_COLUMNS = 30.0  # columns per Chinese, Japanese or Korean character
+_CROWDED = 0.85  # share of these: a line squeezed to less is read again unsqueezed
+_NARROW, _BROAD = 0.6, 1.25  # the limits of stretching a line
+_ENOUGH = 6  # characters that a line must have to be learnt from
+_KNOWN = 5  # lines that are remembered for each height
+
+_LIKE_OTHERS = frozenset("ABCEHIJKMNOPSTXYZaceijmopsxy")  # look the same in Cyrillic or Greek
+_AS_CAPITALS = re.compile(r"[aceopxy][BHKMT]")  # small Cyrillic letters that look like capitals, within a word
+_GREEK = re.compile(r"[\u0370-\u03ff]")
+_word = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be formulas or units
+_BOXES = re.compile(r"[0OD□]{4,}")
+
+_CERTAIN = 0.995  # above this, a word of such letters is a made-up name
+_FRAMED = 0.99  # above this, zeros are zeros; boxes for letters that a font lacks score lower
+_SURER = 0.97  # the certainty that is required where much else could not be read
+
+Stroke = tuple[int, int]  # the first column with ink, and one past the last
+
+# All in shares of the height of the line's image.
+_GAP = 0.36  # a blank that is a space
+_WIDE_GAP = 0.7  # a blank that is a space between Chinese, Japanese or Korean characters
+_NO_GAP = 0.1  # a blank that is never a space
+_UNINKED = 0.1  # a character this far from all ink does not exist
+_APART = 1.2  # a blank that separates two lines
+DOUBTFUL = 0.6  # a character that is less certain may be another one
+_ASTRAY = 0.6  # ink this far from the last character and from other ink is not text
 
 
 @dataclass(frozen=True, slots=True)
 class Character:
     text: str
-    place: float  # its middle, as a share of the picture's width
+    place: float  # its middle, as a share of the image's width
     sure: float
 
 
@@ -50,7 +77,7 @@ def recognize_characters(picture: Pixels, reader: OcrModel, stretch: float = 1.0
     width = max(1, round(scaled_width(picture) * stretch))
     scaled = Image.fromarray(picture).resize((width, HEIGHT), Image.Resampling.BICUBIC)
     levels = np.zeros((1, 3, HEIGHT, max(width, _NARROWEST)), np.float32)
-    # The network was taught with blue first.
+    # The network expects blue first.
     inked = levels[0, :, :, :width]
     np.multiply(np.asarray(scaled)[:, :, ::-1].transpose(2, 0, 1), np.float32(1 / 127.5), out=inked)
     inked -= 1
@@ -68,14 +95,6 @@ def _decode_strips(strips: Floats, alphabet: Sequence[str], step: float) -> list
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         if best[start]
     ]
-
-
-_COLUMNS = {"tiny": 18.8, "small": 16.5}  # of a letter, at which a reader errs least
-_WIDE_COLUMNS = 30.0  # of one of the far east
-_CROWDED = 0.85  # of those: a line squeezed to less than that is read again as it is
-_NARROW, _BROAD = 0.6, 1.25  # how far a line is ever changed
-_ENOUGH = 6  # letters that tell something
-_KNOWN = 5  # lines that are remembered of each height
 
 
 def choose_stretch(width: int, found: Sequence[Character], reader: OcrModel) -> float:
@@ -98,7 +117,7 @@ class AdaptiveRecognizer:
         self._wide: deque[bool] = deque([False] * _KNOWN, maxlen=_KNOWN)
 
     def read(self, picture: Pixels) -> tuple[list[Character], OcrModel]:
-        """The letters, and who has read them: the exact reader where letters of the far east are to be expected."""
+        """Return the characters and the model that read them: the exact one where CJK text is likely."""
         wide = sum(self._wide) * 2 > _KNOWN
         reader = self._exact if wide else self._quick
         width, known = scaled_width(picture), self._columns[picture.shape[0] // 2]
@@ -112,22 +131,11 @@ class AdaptiveRecognizer:
         return found, reader
 
 
-_LIKE_OTHERS = frozenset("ABCEHIJKMNOPSTXYZaceijmopsxy")  # stand in Cyrillic or Greek too, as far as one can see
-_AS_CAPITALS = re.compile(r"[aceopxy][BHKMT]")  # small letters of Cyrillic that look like capitals, amid a word
-_GREEK = re.compile(r"[\u0370-\u03ff]")
-_word = re.compile(r"[^\W\d_]{4,}")  # shorter ones are signs of a formula, or names of units
-_BOXES = re.compile(r"[0OD□]{4,}")
-
-_CERTAIN = 0.995  # surer than that, a word of such letters is a name that somebody made up
-_FRAMED = 0.99  # what was sure to be zeros; the frames that stand for letters that a font lacks are less so
-_SURER = 0.97  # what is read has to be as sure where much else could not be read
-
-
 def is_foreign_script(letters: Sequence[Character], sure: float) -> bool:
     """Return whether a line alone shows that its script is not the one it was read in."""
     text = _join_characters(letters)
     words = _word.findall(text)
-    if any(len(_GREEK.findall(word)) > 1 for word in words):  # Greek is known without its accents: no word is whole
+    if any(len(_GREEK.findall(word)) > 1 for word in words):  # Greek is known without accents, so no word is complete
         return True
     if sure < _FRAMED and _are_empty_boxes(text):
         return True
@@ -147,18 +155,6 @@ def _are_empty_boxes(text: str) -> bool:
 
 def _join_characters(letters: Sequence[Character]) -> str:
     return "".join(letter.text for letter in letters)
-
-
-Stroke = tuple[int, int]  # the first column with ink and the one after the last
-
-# All in shares of the height of the line's picture.
-_GAP = 0.36  # where so much is blank, there is a space;
-_WIDE_GAP = 0.7  # between letters of the far east, which stand wide apart, so much has to be blank
-_NO_GAP = 0.1  # where there is less than this, there is none;
-_UNINKED = 0.1  # a letter so far from all ink stands nowhere
-_APART = 1.2  # where there is more than this, one line ends and another begins
-DOUBTFUL = 0.6  # a character that is less certain may be another one
-_ASTRAY = 0.6  # ink so far from the last letter and from other ink, both together, is no letter
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,15 @@ MISSING = Refusal(
     'type: pip install "sightline[local]"',
 )
 
+FOLDER = "models"  # in the data folder
+_MOST = 64 * 1024 * 1024  # bytes of one file
+
+PairFiles = dict[FileRole, Path]
+"""The path of each file of a pair."""
+
+THREADS = 1
+_KEPT = 320 * 1024 * 1024  # bytes of memory that an idle process may keep
+
 
 @dataclass(frozen=True, slots=True)
 class WeightFile:
@@ -102,12 +111,6 @@ PAIRS: dict[PairName, ModelPair] = {
         ),
     ),
 }
-
-FOLDER = "models"  # in the data folder
-_MOST = 64 * 1024 * 1024  # bytes of one file
-
-PairFiles = dict[FileRole, Path]
-"""Where each file of a pair lies."""
 
 
 def is_runtime_installed() -> bool:
@@ -197,10 +200,6 @@ def _fetch_command(name: PairName) -> str:
     return f"type: sightline models get {name}"
 
 
-THREADS = 1
-_KEPT = 320 * 1024 * 1024  # bytes that a process may have when nobody asks it anything
-
-
 def release_memory() -> None:
     """Return free memory to the system, which glibc otherwise keeps in pieces.
 
@@ -228,7 +227,7 @@ class OnnxSession:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # it would keep the most that it ever needed
+        options.enable_cpu_mem_arena = False  # the arena would keep the most that was ever needed
         options.enable_mem_pattern = False  # every image has a shape of its own
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -241,7 +240,7 @@ class OnnxSession:
 
     @property
     def letters(self) -> str:
-        """The alphabet that a recogniser carries inside."""
+        """Return the alphabet inside a recogniser."""
         return str(self._session.get_modelmeta().custom_metadata_map.get("character", ""))
 
 
@@ -253,7 +252,7 @@ class OcrModel:
         self.detector = OnnxSession(files["detector"], threads)
         self.recogniser = OnnxSession(files["recogniser"], threads)
         written = files["letters"].decode() if "letters" in files else self.recogniser.letters
-        # A class for "nothing new" stands before the letters, the space behind them.
+        # A class for "nothing new" comes before the letters, the space after them.
         self.alphabet = ("", *written.replace("\r\n", "\n").removesuffix("\n").split("\n"), " ")
 
 
@@ -271,7 +270,7 @@ class OcrEngine:
         return tuple(self._held)
 
     def reader(self, name: PairName) -> OcrModel | None:
-        """The reader of that name; None where its weights are not installed, or not what they should be."""
+        """Return the model of that name, or None if its weights are missing or wrong."""
         with self._lock:
             if name not in self._open and name in self._held:
                 files = load_pair(name, self._held[name], self._data)
@@ -283,7 +282,7 @@ class OcrEngine:
             return self._open.get(name)
 
     def unable(self) -> Refusal | None:
-        """Why nothing can be read: no weights open."""
+        """Return why nothing can be read, or None if a model can be opened."""
         return None if self.reader("tiny") or self.reader("small") else self._broken
 
 

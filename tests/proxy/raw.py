@@ -23,7 +23,8 @@ def exchange(
     where = urlsplit(url)
     connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
     try:
-        connection.putrequest(method, path, skip_accept_encoding=True)
+        named = any(name.lower() == "host" for name, _ in headers)
+        connection.putrequest(method, path, skip_host=named, skip_accept_encoding=True)
         for name, value in headers:
             connection.putheader(name, value)
         if body or method == "POST":

@@ -15,12 +15,8 @@ gets a head of our own that has nothing but the framing of the request (`Content
 llhttp and `head.py` have validated), and reads on from that offset. No byte of the client is changed or searched, so it
 does not matter how the head was split into segments.
 
-**Half-closed connections.** When a client will send no more (FIN), TCP does not tell whether it still listens
-(`shutdown(SHUT_WR)`, `nc -N`) or has left (`close()`); most servers and proxies take it for the latter. Here it gets
-its responses, and is probed: after a moment, and again in growing intervals, something is written that does not change
-the response (`RequestCycle.probe`). A kernel whose process has closed the socket answers that with a reset, and the
-request is cancelled; a client that listens skips it. An HTTP/1.0 client gets no interim response and is probed only by
-the response itself. A FIN before the end of a request is answered with 400.
+**Half-closed connections.** A client that will send no more gets the responses that are due, and is probed meanwhile,
+because it may have left (`probing.py`). A request that is not complete by then is answered with 400.
 
 **Time and size.** A head has `head_seconds` from its first byte (or from the connection) and 256 KiB; a body must
 make progress every `body_seconds`, except while its reader is the slow one; chunk headers, extensions and trailers are
@@ -33,7 +29,6 @@ The keep-alive timer is set once and looks when it fires: setting and cancelling
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections import deque
 from typing import Any, cast
@@ -44,13 +39,12 @@ from sightline.server.asgi import App, Headers
 from sightline.server.cycle import RequestCycle
 from sightline.server.flow import FlowControl
 from sightline.server.head import BadRequest, check_head, framing_of
+from sightline.server.probing import ClientProbe
 
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
 _KEEP_ALIVE_SECONDS = 75.0  # longer than clients keep theirs, so that none is reused while it is being closed
 _LINGER_SECONDS = 2.0  # for a client to read the last response while it is still sending
-_FIRST_PROBE_SECONDS = 0.1  # most responses are complete by then
-_WATCH_SECONDS = 1.0
 _MOST_DISCARDED = 1024 * 1024  # bytes that nobody wants
 _LARGEST_HEAD = 256 * 1024
 _LARGEST_FRAMING = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
@@ -104,10 +98,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._deaf = False  # what comes is not parsed any more
         self._half_closed = False  # nothing comes any more
         self._last_response = b""  # a 400 behind the responses that are still due
-        self._timer: asyncio.TimerHandle | None = None  # of the head, the body, the probes or the closing
+        self._timer: asyncio.TimerHandle | None = None  # of the head, the body or the closing
         self._keep_alive_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0  # 0: a request is under way
-        self._probe_at = self._probe_interval = 0.0
+        self._probe: ClientProbe | None = None  # of a half-closed connection
 
     # What the transport calls.
 
@@ -120,6 +114,9 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._state.connections.discard(self)
         self._cancel_timer()
+        if self._probe is not None:
+            self._probe.stop()
+            self._probe = None  # it holds this object
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         self._deaf = True
@@ -157,9 +154,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._deaf = True
         if not self._last_response:
             cycle.keep_alive = False
-        self._probe_interval = _FIRST_PROBE_SECONDS
-        self._probe_at = self._loop.time() + _FIRST_PROBE_SECONDS
-        self._set_timer(_FIRST_PROBE_SECONDS, self._watch_client)
+        self._cancel_timer()
+        self._probe = ClientProbe(self.transport, lambda: self._serving)
         return True
 
     def pause_writing(self) -> None:
@@ -436,25 +432,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self.flow.resume_reading()
         self._set_timer(_LINGER_SECONDS, self.transport.abort)
 
-    # Half-closed connections.
-
-    def _watch_client(self) -> None:
-        """Abort if the client of a half-closed connection turns out to have left; probe it from time to time."""
-        self._timer = None
-        now = self._loop.time()
-        if now >= self._probe_at and self._serving is not None and not self.transport.get_write_buffer_size():
-            self._serving.probe()
-            self._probe_interval *= 4
-            self._probe_at = now + self._probe_interval
-        if self._was_reset():
-            self.transport.abort()
-        elif not self.transport.is_closing():
-            self._set_timer(_WATCH_SECONDS, self._watch_client)
-
-    def _was_reset(self) -> bool:
-        """Ask the socket: nobody reads from it any more, and writing might not happen for long."""
-        sock = self.transport.get_extra_info("socket")
-        return sock is not None and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+    # Timers.
 
     def _set_timer(self, seconds: float, callback: Any) -> None:
         self._cancel_timer()

@@ -13,7 +13,7 @@ from pathlib import Path
 from sightline.cli.agents import Agent, Aim
 from sightline.cli.launch import Launch, Place, copilot, launch, opencode, pi, qwen
 from sightline.cli.launch.codex import BUILT_IN, Asked, asked
-from sightline.cli.launch.others import gemini_login
+from sightline.cli.launch.gemini import saved_login
 from sightline.cli.launch.started import address_of, part
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -193,7 +193,7 @@ def _gemini(wish: Wish) -> Aim | Refusal:
     started = launch(["gemini"], wish.place)
     if isinstance(started, Refusal):
         return started
-    if not gemini_login(wish.place):
+    if not saved_login(wish.place):
         return Refusal(
             "unsupported_type",
             "Gemini CLI has no saved login, and would stop with exit 41",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from sightline.cli.address import DEFAULT_PORT
-from sightline.cli.launch import claude, codex, copilot, opencode, others, pi, qwen
+from sightline.cli.launch import claude, codex, copilot, gemini, opencode, others, pi, qwen
 from sightline.cli.launch.started import FILES, Launch, Place, is_ours
 from sightline.model.refusal import Refusal
 
@@ -23,7 +23,7 @@ _STARTS: Mapping[str, Callable[[Sequence[str], Place], Launch | Refusal]] = {
     "qwen": qwen.start,
     "pi": pi.start,
     "opencode": opencode.start,
-    "gemini": others.gemini,
+    "gemini": gemini.start,
     "copilot": copilot.start,
     "cline": others.cline,
 }

@@ -101,6 +101,18 @@ def test_several_images_are_one_joint_look(folder: Path) -> None:
     assert told.startswith("You are analysing 2 images")
 
 
+@requirement("consent.kept", "FR-3.2.save")
+def test_a_description_that_could_not_be_saved_is_not_said_to_be(folder: Path, home: Path) -> None:
+    with eyes("first", "second") as model:
+        assert sightline("describe", "shot.png", env=named(model), folder=folder).code == 0
+        for path in (home / "record").rglob("*"):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        (home / "record").chmod(0o500)
+        ended = sightline("redescribe", "shot.png", env=named(model), folder=folder, command=POWERLESS)
+    assert (ended.code, ended.out) == (1, "")
+    assert "could not be saved" in ended.err
+
+
 @requirement("FR-3.3", "FR-3.2.save")
 def test_redescribe_looks_anew_and_what_it_says_stays(folder: Path) -> None:
     with eyes("first", "second") as provider:

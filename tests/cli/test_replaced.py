@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sightline.store import open_record
 from tests.cli.command import ALONE, sightline
 from tests.cli.test_serve import serving
 from tests.proxy.asking import ask_chat, pasted_chat
@@ -21,6 +22,7 @@ from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider
 from tests.scripted.tunnel import Tunnel
+from tests.store.damaging import damage_root
 
 HOST = "llm.example.com"
 
@@ -138,3 +140,20 @@ def test_every_worker_notices_it(home: Path, running: Run) -> None:
         delete_folder(home / "record")
         assert sightline("consent", "no", "work").code == 0
         assert sum(place.looks() for _ in range(8)) == 0
+
+
+@requirement("record.damage.consents", "store.repair.running")
+def test_a_server_with_a_damaged_record_sends_nothing_until_it_is_repaired(home: Path, running: Run) -> None:
+    open_record(home / "record").close()
+    with running() as place:
+        assert sightline("consent", "yes", "work").code == 0
+        assert place.looks() == 1
+        place.stop()
+    damage_root("consents")(home / "record")
+    with running() as place:
+        assert place.looks() == 0
+        assert sightline("consent", "yes", "work").code == 1
+        assert sightline("store", "repair").code == 0
+        assert place.looks() == 0, "what could not be relied on has to be given again"
+        assert sightline("consent", "yes", "work").code == 0
+        assert place.looks() == 1

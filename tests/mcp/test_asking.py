@@ -18,6 +18,8 @@ from mcp_types import (
     RootsListChangedNotification,
 )
 
+from sightline.store import open_record
+from sightline.surfaces.mcp.asking import agreed
 from tests.cli.command import sightline
 from tests.look.eyes import ABSENT
 from tests.mcp.serving import WAYS, Way, at, client, images, served, texts
@@ -80,6 +82,17 @@ async def test_a_consent_that_cannot_be_written_is_an_error_and_nothing_is_sent(
         assert "the consent could not be written" in texts(result)[0]
         with pytest.raises(MCPError, match="the consent could not be written"):
             await one.get_prompt("describe", {"images": "shot.png", "model": "far/eye"})
+
+
+@requirement("record.damage.consents", "mcp.consent.own")
+def test_who_agrees_for_themselves_agrees_to_nothing_where_the_owners_no_cannot_be_read(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    assert agreed(record, "openai").consents() == {"openai": True}
+    record.close()
+    (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
+    record = open_record(tmp_path)
+    assert agreed(record, "openai").consents() == {}
+    record.close()
 
 
 @requirement("mcp.consent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
@@ -159,6 +160,26 @@ def test_nothing_of_what_is_forgotten_is_left_on_the_disk(tmp_path: Path) -> Non
     record.forget(IMAGE.sha256)
     assert left() == []
     assert blobs_in(tmp_path) == set()
+    record.close()
+
+
+@requirement("record.forget.traces")
+def test_what_is_forgotten_stays_forgotten_after_a_loss_of_power(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = open_record(tmp_path)
+    record.keep_image("scope", IMAGE)
+    place = next(tmp_path.rglob(IMAGE.sha256)).parent
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    assert record.forget(IMAGE.sha256) == 1
+    assert str(place) in synced
     record.close()
 
 

@@ -171,6 +171,9 @@ def test_a_promise_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         assert record.consents() == {"openai": False}, "a no counts in this process all the same"
     again = open_record(tmp_path)
     assert again.consents() == {"openai": True}
+    assert record.consents() == {"openai": False}
+    assert again.consent("openai", given=True) is None
+    assert record.consents() == {"openai": True}, "a later word counts"
     assert again.lesson("zai", "glm") == Lesson(blind=True)
     assert record.consent("openai", given=False) is None
     assert again.consents() == record.consents() == {"openai": False}

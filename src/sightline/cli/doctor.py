@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import platform
 import shutil
 from argparse import ArgumentParser, Namespace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sightline import __version__
 from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
+from sightline.cli.logs import quiet
 from sightline.cli.memory import bytes_in, learnt, opened
 from sightline.cli.terminal import progress
 from sightline.cli.verb import add_json, answer
@@ -42,8 +42,13 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     settings, here = load(), url_of("127.0.0.1", args.port)
-    logging.getLogger("sightline.store").setLevel(logging.ERROR)  # what is wrong with the record stands in the answer
-    report: Report = {
+    with quiet("sightline.store"):  # what is wrong with the record stands in the answer
+        report = _report(settings, here)
+    return answer(report, _lines(settings, report, here), as_json=args.json)
+
+
+def _report(settings: Settings, here: str) -> Report:
+    return {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _settings(settings),
@@ -54,7 +59,6 @@ def run(args: Namespace) -> int:
         "mcp": find_spec("mcp") is not None,
         "agents": _agents(settings, here),
     }
-    return answer(report, _lines(settings, report, here), as_json=args.json)
 
 
 def _settings(settings: Settings) -> Report:

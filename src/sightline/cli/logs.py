@@ -6,7 +6,8 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -33,6 +34,18 @@ def begin() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+@contextmanager
+def quiet(name: str, *, when: bool = True) -> Iterator[None]:
+    """Log no warnings of a part of ours meanwhile."""
+    log = logging.getLogger(name)
+    before = log.level
+    log.setLevel(logging.ERROR if when else before)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 class _Lines(logging.Formatter):

@@ -74,7 +74,10 @@ def run(args: Namespace) -> int:
     together = Together(args.workers) if args.workers > 1 else None
 
     def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
-        whole = compose.parts(settings, args.upstream, reach=looked_for)
+        if as_json:
+            logs.begin()
+        with logs.quiet("sightline.store", when=who > 0):  # what is wrong with the record, the first worker says
+            whole = compose.parts(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
         metrics = Metrics(together, who)

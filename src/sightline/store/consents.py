@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from sqlite3 import Connection
 
@@ -12,10 +13,14 @@ def keep(connection: Connection, provider: str, given: bool, now: float) -> None
     connection.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", (provider, given, now))
 
 
-def read(database: Database) -> Mapping[str, bool]:
-    """Return what the user has said about each provider. Where an index is damaged, a no counts."""
-    rows = database.rows("SELECT provider, given FROM consents NOT INDEXED")
+def read(database: Database, withdrawn: Mapping[str, float]) -> Mapping[str, bool]:
+    """Return what the user has said about each provider. Where an index is damaged, a no counts.
+
+    `withdrawn`: when the user said no to a provider and that could not be written; a later word in the record counts.
+    """
+    rows = database.rows("SELECT provider, given, at FROM consents NOT INDEXED")
     said: dict[str, bool] = {}
-    for provider, given in rows:
-        said[provider] = bool(given) and said.get(provider, True)
+    for provider, given, at in rows:
+        is_given = bool(given) and at > withdrawn.get(provider, -math.inf)
+        said[provider] = is_given and said.get(provider, True)
     return dict(sorted(said.items()))

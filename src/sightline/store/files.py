@@ -6,13 +6,14 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from sightline.disk import UNFINISHED, settle, write_whole
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_MANY = 64  # folders, from which on it is quicker to write everything to the disk
 _ABANDONED_SECONDS = 3600.0  # a part this old belongs to no process that is still writing it
 
 
@@ -26,6 +27,8 @@ class Blobs(Protocol):
     def read(self, sha256: str) -> bytes | None: ...
 
     def drop(self, sha256: str) -> None: ...
+
+    def settle(self, names: Iterable[str]) -> None: ...
 
     def names(self) -> Iterator[str]: ...
 
@@ -63,6 +66,15 @@ class Files:
     def drop(self, sha256: str) -> None:
         self._path(sha256).unlink(missing_ok=True)
 
+    def settle(self, names: Iterable[str]) -> None:
+        """See to it that what was dropped stays so, also after a loss of power."""
+        folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}
+        if len(folders) > _MANY and hasattr(os, "sync"):
+            os.sync()
+            return
+        for folder in folders:
+            settle(folder)
+
     def names(self) -> Iterator[str]:
         """Every blob; parts that a process which died left behind go on the way."""
         for path in self._folder.glob("??/??/*"):
@@ -94,6 +106,9 @@ class Held:
 
     def drop(self, sha256: str) -> None:
         self._blobs.pop(sha256, None)
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Nothing of it survives anyway."""
 
     def names(self) -> Iterator[str]:
         return iter(list(self._blobs))

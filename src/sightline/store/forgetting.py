@@ -43,5 +43,7 @@ def forget(connection: Connection, blobs: Blobs, sha256: str | None) -> int:
     tellings.forget(connection, sha256)
     legs.forget(connection, sha256)
     connection.execute("DELETE FROM flights")  # what came of them, whatever they were about
-    drop_unnamed(connection, blobs, blobs.names() if sha256 is None else [sha256, *(name for (name,) in pixels)])
+    named = list(blobs.names()) if sha256 is None else [sha256, *(name for (name,) in pixels)]
+    drop_unnamed(connection, blobs, named)
+    blobs.settle(named)
     return len(chosen)

@@ -133,7 +133,7 @@ class SqliteRecord:
         self._writes = self._written = 0
         self._complained: Home | None = None  # of which it was said that it fails
         self._unread: Refusal | None = None  # why the consents could not be read
-        self._withdrawn: set[str] = set()  # consents whose withdrawal could not be written
+        self._withdrawn: dict[str, float] = {}  # when a consent was withdrawn and that could not be written
         self._read_time: tuple[Home | None, RecordTime] = None, RecordTime(0.0, 0.0)
         self._gathering = Gathering(self._write_gathered)
 
@@ -322,9 +322,9 @@ class SqliteRecord:
         """A no that cannot be written counts in this process all the same."""
         refusal = self._consent(provider, given)
         if refusal is None:
-            self._withdrawn.discard(provider)
+            self._withdrawn.pop(provider, None)
         elif not given:
-            self._withdrawn.add(provider)
+            self._withdrawn[provider] = self._wall()
         return refusal
 
     @_promised
@@ -336,13 +336,13 @@ class SqliteRecord:
         if not self.storage.check(wait=False):
             return {}
         try:
-            found = consents.read(self.home.database)
+            found = consents.read(self.home.database, self._withdrawn)
         except TROUBLES as trouble:
             self.complain(trouble)
             self._unread = self.refuse(trouble)
             return {}
         self._unread = None
-        return {**found, **dict.fromkeys(self._withdrawn, False)}
+        return found
 
     def note(self, scope: str, entry: Entry) -> None:
         self._note(scope, entry)

@@ -32,7 +32,7 @@ from typing import Literal
 
 from sightline.model.refusal import Refusal
 from sightline.store.bounds import Bounds
-from sightline.store.damage import DamagedError, is_damage
+from sightline.store.damage import DamagedError, Examination, is_damage
 from sightline.store.database import examine_file, file_state, is_busy
 from sightline.store.home import ROWS, Home
 from sightline.store.log import log_of
@@ -41,7 +41,6 @@ from sightline.store.migrations import OtherVersionError
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
 _CHECK_SECONDS = 0.05  # for the check of a database that is opened; most take a few milliseconds
-_HURRIED_SECONDS = 0.01
 _LONG_CHECK_SECONDS = 300.0
 TROUBLES = (OSError, sqlite3.Error)
 REPAIR = "run: sightline store repair"
@@ -229,11 +228,20 @@ def _find(where: Where, held: Home | None = None, *, wait: bool = True, check: b
         return _fall_back(where, trouble, held)
     if not check:
         return _Found(home, "open")
-    found = home.database.examine(_CHECK_SECONDS if wait else _HURRIED_SECONDS)
+    found = home.database.examine(_CHECK_SECONDS) if wait else _check_consents(home)
     if found.damage:
         home.database.close()
         return _fall_back(where, DamagedError(found.damage[0]), held)
     return _Found(home, "open", unchecked=not found.complete)
+
+
+def _check_consents(home: Home) -> Examination:
+    """Look for damage only where it matters at once; all else is checked later."""
+    try:
+        home.database.check_consents()
+    except sqlite3.Error as trouble:
+        return Examination((str(trouble),))
+    return Examination((), complete=False)
 
 
 def _fall_back(where: Where, trouble: Exception, held: Home | None = None) -> _Found:

@@ -1,0 +1,192 @@
+"""A damaged record: `doctor` and every server say so in one line, requests flow, and `sightline store repair` helps."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.store import open_record
+from tests.acp.editing import SEES, acting, editor, text
+from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.cli.forked import Forked
+from tests.engine.parts import picture
+from tests.mcp.serving import client
+from tests.proxy.asking import ask_chat
+from tests.requirements import requirement
+from tests.scripted.provider import Provider
+from tests.store.damaging import DAMAGES, damage_root, fill
+from tests.store.writer import image_of
+
+Damage = Callable[[Path], None]
+REPAIR = "sightline store repair"
+SOME = {name: DAMAGES[name] for name in ("header zeroed", "root page of consents", "garbage in the log")}
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled") / "record"
+    fill(folder)
+    return folder
+
+
+@pytest.fixture
+def record(filled: Path, home: Path) -> Path:
+    return Path(shutil.copytree(filled, home / "record"))
+
+
+def about_damage(said: str) -> list[str]:
+    return [line for line in said.splitlines() if REPAIR in line]
+
+
+@requirement("record.damage.found", "doctor")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_doctor_says_what_is_wrong_with_a_record_and_names_the_repair(record: Path, damage: Damage) -> None:
+    damage(record)
+    ended = sightline("doctor", env=ALONE)
+    assert ended.code == 0
+    assert len(about_damage(ended.out)) == 1
+    assert ended.err == ""
+    report = sightline("doctor", "--json", env=ALONE).json["record"]
+    assert REPAIR in report["trouble"]
+
+
+@requirement("record.damage.found", "doctor")
+def test_doctor_says_nothing_of_a_record_that_is_whole(record: Path) -> None:
+    report = sightline("doctor", "--json", env=ALONE).json["record"]
+    assert (report["trouble"], report["missing"], report["checked"]) == (None, 0, True)
+    next(record.rglob(image_of("cat", 1).sha256)).unlink()
+    assert sightline("doctor", "--json", env=ALONE).json["record"]["missing"] == 1
+    assert about_damage(sightline("doctor", env=ALONE).out)
+
+
+@requirement("record.damage.found", "record.trouble")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_server_says_it_once_and_requests_flow(record: Path, damage: Damage) -> None:
+    damage(record)
+    with Provider() as provider:
+        words = ["serve", "--port", "0", "--upstream", f"up={provider.url}"]
+        process = Forked(words, environment(**ALONE), None, (0, subprocess.PIPE, subprocess.PIPE))
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout, process.stderr:
+            url = process.stdout.readline().decode().split()[-1]
+            try:
+                for _ in range(2):
+                    assert ask_chat(f"{url}/u/up", "eye", [{"role": "user", "content": "Hello."}])
+            finally:
+                process.terminate()
+                process.wait(30)
+            said = process.stderr.read().decode()
+    assert len(about_damage(said)) == 1, said
+    assert "Traceback" not in said
+
+
+@requirement("record.damage.found")
+@pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
+def test_several_workers_say_it_once(record: Path, damage: Damage) -> None:
+    damage(record)
+    command = [*COMMAND, "serve", "--port", "0", "--workers", "3"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**ALONE)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Sightline listens")
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert len(about_damage(said)) == 1, said
+
+
+@requirement("record.damage.found")
+@pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
+def test_the_relay_says_it_once(record: Path, tmp_path: Path, damage: Damage) -> None:
+    damage(record)
+    with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
+        session = ours.open(tmp_path)
+        for _ in range(2):
+            ours.prompt(session, text("/vision-proxy consent list"))
+        assert "openai: images" not in ours.said()
+        ours.prompt(session, text("/vision-proxy consent yes openai"))
+        assert "could not be written" in ours.said()
+        assert REPAIR in ours.said()
+        ours.leave()
+        assert ours.process.stderr is not None
+        assert len(about_damage(ours.process.stderr.read().decode())) == 1
+
+
+@requirement("record.damage.found")
+@pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
+async def test_the_mcp_server_serves_all_the_same(record: Path, tmp_path: Path, damage: Damage) -> None:
+    damage(record)
+    (tmp_path / "shot.png").write_bytes(picture())
+    async with client(("stdio", "auto"), tmp_path, env=ALONE) as one:
+        for _ in range(2):
+            result = await one.call_tool("view_image", {"path": "shot.png"})
+            assert not result.is_error
+
+
+@requirement("record.damage.found")
+@pytest.mark.parametrize("damage", SOME.values(), ids=SOME)
+def test_the_library_says_it_once(record: Path, tmp_path: Path, damage: Damage) -> None:
+    damage(record)
+    (tmp_path / "shot.png").write_bytes(picture())
+    code = "import sightline; print([sightline.view('shot.png').mime for _ in range(3)])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment(**ALONE), check=True
+    )
+    assert ended.stdout == "['image/png', 'image/png', 'image/png']\n"
+    assert len(about_damage(ended.stderr)) == 1
+
+
+@requirement("store.repair", "cli.exit")
+def test_a_record_is_repaired_and_what_was_done_is_said(record: Path) -> None:
+    damage_root("entries")(record)
+    ended = sightline("store", "repair")
+    assert (ended.code, ended.err) == (0, "")
+    assert "repaired the record in" in ended.out
+    assert "\033" not in ended.out
+    again = sightline("store", "repair")
+    assert (again.code, again.err) == (0, "")
+    assert again.out == f"the record in {record} is whole; nothing had to be repaired\n"
+    assert sightline("doctor", "--json", env=ALONE).json["record"]["trouble"] is None
+
+
+@requirement("store.repair", "store.repair.consents")
+def test_a_repair_as_json(record: Path) -> None:
+    DAMAGES["root page of consents"](record)
+    found = sightline("store", "repair", "--json").json
+    assert (found["ok"], found["folder"], found["left_out"], found["adopted"]) == (True, str(record), 0, 0)
+    assert found["damage"]
+    assert found["kept"]["images"] == 60
+    assert found["kept"]["consents"] == 0
+    assert Path(found["aside"]).is_file()
+
+
+@requirement("store.repair.images")
+def test_images_of_which_only_the_bytes_are_left_are_kept_as_the_owners(home: Path) -> None:
+    data, folder = picture(), home / "record"
+    image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
+    record = open_record(folder)
+    record.keep_image("another scope", image)
+    record.close()
+    damage_root("images")(folder)
+    assert sightline("store", "repair", "--json").json["adopted"] == 1
+    record = open_record(folder)
+    assert record.image(record.scope_of(""), image.sha256) == image
+    record.close()
+
+
+@requirement("store.repair", "cli.exit", "cli.wrong_usage")
+def test_what_cannot_be_repaired_is_refused(home: Path) -> None:
+    assert_refused(sightline("store", "repair"), "there is no record")
+    assert sightline("store", "repair", "--json").json["reason"] == "not_found"
+    assert sightline("store").code == 2
+    assert sightline("store", "mend").code == 2
+    assert not (home / "record").exists()

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sightline.cli.terminal import dollars
+from sightline.passes.words import SENT
 from tests.cli.command import sightline, typed
 from tests.look.answering import MP4, Model, saying, settle
 from tests.look.bad import PNG
 from tests.requirements import requirement
+
+
+def numbers(line: str) -> list[str]:
+    """Return the figures in a line of `usage`, without those of its date and of names."""
+    return re.findall(r"(?<![\w.:/-])[0-9][0-9,]*\b(?![.:/-]\d)", line)
 
 
 @pytest.fixture
@@ -69,12 +77,12 @@ def test_a_no_is_told_to_people_and_programs(folder: Path, model: Model, words: 
 
 
 @requirement("ask.command", "json.no")
-@pytest.mark.parametrize(("file", "words"), [("absent.json", "absent.json"), ("broken.json", "no JSON")])
-def test_a_schema_that_cannot_be_read(folder: Path, model: Model, file: str, words: str) -> None:
+@pytest.mark.parametrize("file", ["absent.json", "broken.json"])
+def test_a_schema_that_cannot_be_read(folder: Path, model: Model, file: str) -> None:
     ended = sightline("ask", "shot.png", "what?", "--schema", file, folder=folder)
     assert (ended.code, ended.json["code"]) == (1, "input_invalid")
     assert ended.json["error"].startswith("INVALID_INPUT: ")
-    assert words in ended.json["error"]
+    assert file in ended.json["error"]
     assert ended.err == f"sightline: {ended.json['error'].removeprefix('INVALID_INPUT: ')}\n"
 
 
@@ -87,11 +95,14 @@ def test_an_answer_that_breaks_its_schema_is_told_and_ends_with_1(folder: Path, 
     )
     ended = sightline("ask", "shot.png", "what?", "--schema", "number.json", folder=folder)
     assert (ended.code, ended.json["parsed"]) == (1, {"a": None})
-    assert ended.json["schema_errors"] == ['$.a: it is not of type "number"']
-    assert ended.err == "sightline: the answer is not as the schema says: " + ended.json["schema_errors"][0] + "\n"
+    (error,) = ended.json["schema_errors"]
+    assert error.startswith("$.a: ")
+    assert '"number"' in error
+    assert ended.err.startswith("sightline: ")
+    assert ended.err.endswith(f"{error}\n")
     assert len(model.asked) == 1
     code, heard = typed(["ask", "shot.png", "what?", "--schema", "number.json"], b"", {}, folder)
-    assert (code, "not as the schema says: $.a" in heard) == (1, True)
+    assert (code, "[Vision Proxy]" in heard, error in heard) == (1, True, True)
     model.lines = ['{"a": 7}']
     assert sightline("ask", "shot.png", "what?", "--schema", "number.json", folder=folder).code == 0
 
@@ -106,7 +117,7 @@ def test_wrong_usage(words: list[str]) -> None:
 def test_a_schema_may_be_too_deep(folder: Path, model: Model) -> None:
     (folder / "deep.json").write_text('{"type": "object", "not": ' * 3000 + "{}" + "}" * 3000)
     deep = sightline("ask", "shot.png", "what?", "--schema", "deep.json", folder=folder)
-    assert (deep.code, "nested too deep" in deep.json["error"]) == (1, True)
+    assert (deep.code, deep.json["code"], "deep.json" in deep.json["error"]) == (1, "input_invalid", True)
     (folder / "half.json").write_text('{"type": "object", "title": "\\ud800"}')
     half = sightline("ask", "shot.png", "what?", "--schema", "half.json", folder=folder)
     assert half.json["error"].startswith("INVALID_INPUT: ")
@@ -118,15 +129,15 @@ def test_a_schema_may_be_too_deep(folder: Path, model: Model) -> None:
 def test_on_a_terminal_there_are_words_and_a_line_that_goes_away(folder: Path, model: Model, verb: list[str]) -> None:
     code, heard = typed(verb, b"", {}, folder)
     assert code == 0
-    assert "asking …\r\x1b[K" in heard
+    assert " …\r\x1b[K" in heard
     assert '{"a": "a small flag"}\r\n' in heard
-    assert "1,287 tokens in, 48 tokens out" in heard
+    assert re.search(r"\b1,287\b.*\b48\b", heard)
     assert "[Vision Proxy]" in heard
     assert '"input_tokens"' not in heard
     code, heard = typed([*verb, "--json"], b"", {}, folder)
     assert '"input_tokens": 1287' in heard
     code, heard = typed([verb[0], "absent", *verb[2:]], b"", {}, folder)
-    assert (code, '"ok"' in heard, "sightline: absent: there is no such file" in heard) == (1, False, True)
+    assert (code, '"ok"' in heard, "sightline: absent: " in heard) == (1, False, True)
 
 
 @requirement("ask.terminal", "FR-3.4")
@@ -139,7 +150,7 @@ def test_a_terminal_asks_for_consent_before_it_asks(folder: Path, verb: list[str
         "SIGHTLINE_API_KEY": "k",
         "SIGHTLINE_MODELS": json.dumps({"eye": {"vision": True}, "watcher": {"video": True}}),
     }
-    question = "images, crops, pages and frames may be sent to far (eyes.invalid:9) to be looked at: is that all right?"
+    question = SENT.format("far (eyes.invalid:9)")
     _, heard = typed(verb, b"n\n", env, folder)
     assert question in heard
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {}
@@ -155,9 +166,10 @@ def test_what_never_went_out_is_no_call(folder: Path, monkeypatch: pytest.Monkey
         settle(monkeypatch, there, SIGHTLINE_UPSTREAMS=json.dumps({"here": {"baseUrl": {"anthropic": there.url}}}))
         no = sightline("video", "demo.mp4", "--model", "here/watcher", folder=folder)
         assert no.json["error"].startswith("VIDEO_NOT_SUPPORTED: "), no
-        assert " takes no file of type video/mp4" in no.json["error"]
+        assert "watcher" in no.json["error"]
+        assert "video/mp4" in no.json["error"]
         assert there.asked == []
-    assert sightline("usage").out == "nobody was asked yet\n"
+    assert sightline("usage", "--json").json["total"]["calls"] == 0
 
 
 @requirement("ask.command", "cli.video")
@@ -171,7 +183,8 @@ def test_video_prints_the_envelope(folder: Path, model: Model) -> None:
 
 @requirement("ask.usage", "cli.usage")
 def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
-    assert sightline("usage").out == "nobody was asked yet\n"
+    assert sightline("usage").out.count("\n") == 1
+    assert sightline("usage", "--json").json["days"] == []
     for _ in range(2):
         assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
     ended = sightline("usage", "--json")
@@ -183,7 +196,7 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
     assert ended.json["total"] == figures
     lines = sightline("usage").out.splitlines()
     assert [line.split()[0] for line in lines] == [row["day"], "in"]
-    assert all("2 calls, 2,574 tokens in, 96 out, price unknown" in line for line in lines)
+    assert all(numbers(line) == ["2", "2,574", "96"] for line in lines)
     assert sightline("forget", "--all").code == 0
     assert sightline("usage", "--json").json["days"] == []
 
@@ -191,11 +204,13 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
 @requirement("ask.usage", "cli.usage")
 def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
     assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
-    assert sightline("usage").out.endswith("1 call, 0 tokens in, 0 out, at no cost\n")
+    assert sightline("usage").out.endswith(f", {dollars(0)}\n")
     assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
-    assert sightline("usage").out.endswith("2 calls, 1,287 tokens in, 48 out, price unknown\n")
+    both = sightline("usage").out.splitlines()[-1]
+    assert numbers(both) == ["2", "1,287", "48"]
+    assert not both.endswith(dollars(0))
     no = sightline("usage", "--receipts", "0")
-    assert (no.code, "'0' is no number of requests (give 1 or more)" in no.err) == (2, True)
+    assert (no.code, "--receipts" in no.err, "'0'" in no.err) == (2, True, True)
 
 
 @requirement("ask.usage", "telemetry.failed")
@@ -205,7 +220,7 @@ def test_usage_counts_calls_that_failed(folder: Path, monkeypatch: pytest.Monkey
         assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 1
     total = sightline("usage", "--json").json["total"]
     assert (total["calls"], total["failed"], total["unpriced"], total["cost_usd"]) == (1, 1, 0, None)
-    assert "1 call (1 failed), 0 tokens in, 0 out" in sightline("usage").out
+    assert numbers(sightline("usage").out.splitlines()[-1]) == ["1", "1", "0", "0"]
 
 
 @requirement("ask.usage")

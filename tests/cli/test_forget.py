@@ -39,12 +39,13 @@ def held(folder: Path) -> set[str]:
 @pytest.mark.parametrize("name", [f"sha256:{IMAGE.sha256}", IMAGE.sha256, IMAGE.sha256.upper(), IMAGE.sha256[:12]])
 def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: str) -> None:
     ended = sightline("forget", name)
-    assert (ended.code, ended.out, ended.err) == (0, f"forgotten: sha256:{IMAGE.sha256}\n", "")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith(f" sha256:{IMAGE.sha256}\n")
     assert held(folder) == {OTHER.sha256}
     record = open_record(folder)
     assert record.description("theirs", IMAGE.sha256, "ollama/llava", "v1") is None
     record.close()
-    assert_refused(sightline("forget", IMAGE.sha256), "holds no image")
+    assert_refused(sightline("forget", IMAGE.sha256), f"sha256:{IMAGE.sha256}")
 
 
 @requirement("record.forget.all", "record.forget.command")
@@ -64,11 +65,10 @@ def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
     keep_two_that_begin_alike(record, record.scope_of(""))
     record.close()
     before = held(folder)
-    assert_refused(sightline("forget", "sha256:abcdefabcdef"), "fits 2 images")
-    assert_refused(sightline("forget", "0" * 64), "holds no image")
-    assert_refused(sightline("forget", "abc"), "hex digits")
-    assert_refused(sightline("forget", f"{IMAGE.sha256}#crop:1,2,3,4"), "names no image")
-    assert_refused(sightline("forget", "https://example.com/a.png"), "names no image")
+    assert_refused(sightline("forget", "sha256:abcdefabcdef"), "sha256:abcdefabcdef", "2 images")
+    for name in ("0" * 64, f"{IMAGE.sha256}#crop:1,2,3,4", "https://example.com/a.png"):
+        assert_refused(sightline("forget", name), name)
+    assert_refused(sightline("forget", "abc"), "3 hex digits")
     for words in ([], ["--all", IMAGE.sha256]):
         assert sightline("forget", *words).code == 2
     assert held(folder) == before
@@ -80,7 +80,7 @@ def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder
     record.keep_description("theirs", description_of("fox", 3), "v1")
     record.close()
     for sha256 in (image_of("fox", 3).sha256, perception_of("cat", 1).pixels.sha256):
-        assert sightline("forget", f"sha256:{sha256[:12]}").out == f"forgotten: sha256:{sha256}\n"
+        assert sightline("forget", f"sha256:{sha256[:12]}").out.endswith(f" sha256:{sha256}\n")
 
 
 @requirement("record.forget.refused", "cli.json.refused")
@@ -96,7 +96,7 @@ def test_a_record_that_another_program_holds_is_not_said_to_have_forgotten(
     other.close()
     said = capsys.readouterr()
     assert json.loads(said.out)["reason"] == "unavailable"
-    assert "could not be written" in said.err
+    assert "database is locked" in said.err
     assert held(folder) == before
     record = open_record(folder)
     assert record.description("theirs", IMAGE.sha256, "ollama/llava", "v1")
@@ -116,11 +116,11 @@ def spoilt(folder: Path, how: str) -> None:
 @pytest.mark.parametrize("how", ["newer", "record.sqlite", "scope.key"])
 def test_of_a_record_that_cannot_be_opened_all_is_forgotten_or_nothing(folder: Path, how: str) -> None:
     spoilt(folder, how)
-    assert_refused(sightline("forget", IMAGE.sha256), "cannot be used", "forget --all")
+    assert_refused(sightline("forget", IMAGE.sha256), str(folder), "forget --all")
     assert held(folder)
     ended = sightline("forget", "--all", "--json")
     assert (ended.code, ended.json) == (0, {"ok": True, "forgotten": "all"})
-    assert "removed whole" in ended.err
+    assert str(folder) in ended.err
     assert not any(b"cat sees 1" in path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert held(folder) == set()
     again = sightline("forget", "--all")
@@ -133,7 +133,7 @@ def test_with_a_record_in_memory_what_is_on_the_disk_is_forgotten_all_the_same(f
     assert sightline("forget", "--all", env=memory).code == 0
     assert held(folder) == set()
     empty = {**memory, "SIGHTLINE_HOME": str(home / "elsewhere")}
-    assert_refused(sightline("forget", "--all", env=empty), "the record is in memory")
+    assert_refused(sightline("forget", "--all", env=empty), "memory")
     assert not (home / "elsewhere").exists()
 
 
@@ -147,4 +147,4 @@ def test_a_refusal_is_an_object_where_one_is_asked_for(folder: Path) -> None:
 
 @requirement("cli.person")
 def test_a_path_is_told_how_its_image_is_named() -> None:
-    assert_refused(sightline("forget", "shot.png"), "'shot.png' is no sha256", "`sightline view shot.png` tells")
+    assert_refused(sightline("forget", "shot.png"), "'shot.png'", "`sightline view shot.png`")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,7 +124,12 @@ def test_a_fault_of_our_own_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys:
 
     monkeypatch.setattr(config, "run", broken)
     assert main(["config", "show"]) == 1
-    assert capsys.readouterr().err == "sightline: this is a fault of Sightline's own: RuntimeError: two lines\n"
+    said = capsys.readouterr().err
+    assert (said.startswith("sightline: "), said.endswith("RuntimeError: two lines\n"), said.count("\n")) == (
+        True,
+        True,
+        1,
+    )
 
 
 def test_a_reader_that_leaves_early_is_no_trouble() -> None:
@@ -150,17 +157,17 @@ def test_wrong_usage_says_what_is_right() -> None:
     alone = sightline()
     assert (alone.code, alone.out) == (2, "")
     assert alone.err == sightline("--help").out
-    for words, said in (
-        (["veiw"], "there is no verb 'veiw' (did you mean view?)"),
-        (["dance"], "there is no verb 'dance' (sightline --help lists them)"),
-        (["serve", "--port", "99999"], "'99999' is not a whole number from 0 to 65535"),
-        (["serve", "--workers", "0"], "'0' is not a whole number from 1 to 64"),
-        (["probe", "--base-url", "x", "--model", "m", "--timeout", "-1"], "'-1' is not a number of seconds up to 3600"),
-        (["models"], "list|get"),
-        (["models", "get", "big"], "argument NAME"),
+    for words, facts in (
+        (["veiw"], ["'veiw'", " view"]),
+        (["dance"], ["'dance'", "sightline --help"]),
+        (["serve", "--port", "99999"], ["--port", "'99999'", "65535"]),
+        (["serve", "--workers", "0"], ["--workers", "'0'", "64"]),
+        (["probe", "--base-url", "x", "--model", "m", "--timeout", "-1"], ["--timeout", "'-1'", "3600"]),
+        (["models"], ["list|get"]),
+        (["models", "get", "big"], ["argument NAME"]),
     ):
         ended = sightline(*words)
-        assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended
+        assert (ended.code, ended.out, [fact for fact in facts if fact not in ended.err]) == (2, "", []), ended
     assert sightline("models", "list", "tiny").code == 1
 
 
@@ -176,8 +183,9 @@ def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours
     with Path("/dev/full").open("w") as full:
         words = [*COMMAND, "config", "show"]
         ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    said = "it cannot be written: No space left on device (see to the disk, or write elsewhere)"
-    assert (ended.returncode, ended.stderr) == (1, f"sightline: {said}\n")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("sightline: ")
+    assert os.strerror(errno.ENOSPC) in ended.stderr
     (tmp_path / "für.png").write_bytes(PNG)
     env = {"PYTHONIOENCODING": "ascii"}
     shown = sightline("view", "für.png", env=env, folder=tmp_path, command=COMMAND)
@@ -189,4 +197,5 @@ def test_a_disk_that_is_full_and_a_terminal_of_few_letters_are_no_faults_of_ours
 def test_what_is_logged_says_whose_it_is(home: Path) -> None:
     (home / "record").write_text("in the way")
     ended = sightline("consent")
-    assert ended.err.startswith("sightline: The record in ")
+    assert ended.err.startswith("sightline: ")
+    assert str(home / "record") in ended.err.splitlines()[0]

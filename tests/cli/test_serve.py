@@ -40,7 +40,7 @@ def serving(*words: str, command: Sequence[str] = COMMAND, **env: str) -> Iterat
         try:
             assert process.stdout
             first = process.stdout.readline()
-            assert first.startswith("Sightline listens on http://127.0.0.1:"), first
+            assert first.split()[-1].startswith("http://127.0.0.1:"), first
             yield process, first.split()[-1]
         finally:
             process.kill()
@@ -109,7 +109,7 @@ def test_requests_go_on_to_the_upstream_that_was_named(tmp_path: Path) -> None:
 def test_a_busy_port_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert_refused(sightline("serve", "--port", str(port)), f"port {port} is in use", "--port")
+        assert_refused(sightline("serve", "--port", str(port)), str(port), "--port")
 
 
 @requirement("serve.loopback")
@@ -200,7 +200,7 @@ def counted(address: str) -> int:
 
 def test_what_no_worker_could_do_is_said_once() -> None:
     ended = sightline("serve", "--port", "0", "--workers", "2", "--upstream", "nobody")
-    assert ended.err.count("is neither a known upstream nor an address") == 1
+    assert ended.err.count("'nobody'") == 1
     assert ended.code != 0
 
 

@@ -163,14 +163,19 @@ def test_whoever_writes_is_told_what_has_to_run_from_now_on_and_how_to_undo_it(t
     words, env = ("setup", "claude", "--upstream", "deepseek", "--write"), {"HOME": str(tmp_path)}
     file = tmp_path / ".claude" / "settings.json"
     new = sightline(*words, env=env).out.splitlines()
-    runs = "Keep `sightline serve` running: without it Claude Code does not reach deepseek."
-    assert new[1:] == [runs, f"To undo it, remove {file}."]
+    assert [len(new), "`sightline serve`" in new[1], "Claude Code" in new[1], "deepseek" in new[1]] == [
+        3,
+        True,
+        True,
+        True,
+    ]
+    assert str(file) in new[2]
     same = sightline(*words, env=env).out.splitlines()
-    assert same[2].startswith("Nothing had to be changed. To undo it, take the lines")
+    assert ("`sightline setup claude`" in same[2], str(file) in same[2]) == (True, True)
     file.write_text("{}")
     merged = sightline(*words, "--port", "9", env=env).out.splitlines()
     assert "`sightline serve --port 9`" in merged[1]
-    assert merged[2] == f"To undo it, put {file}.bak back in the place of {file}."
+    assert f"{file}.bak " in merged[2]
     assert (tmp_path / ".claude" / "settings.json.bak").read_text() == "{}"
 
 
@@ -264,7 +269,7 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
     assert "deepseek" in ended.out
     now = json.loads((tmp_path / ".claude" / "settings.json").read_text())
     assert now["env"] == {**env, "ANTHROPIC_BASE_URL": f"{HERE}/u/deepseek"}
-    assert_refused(set_up(tmp_path, "claude", "--upstream", "anthropic"), "ANTHROPIC_AUTH_TOKEN", "the one of deepseek")
+    assert_refused(set_up(tmp_path, "claude", "--upstream", "anthropic"), "ANTHROPIC_AUTH_TOKEN", "deepseek")
 
 
 @requirement("setup.keeps")
@@ -299,19 +304,19 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
             "pi",
             ["--model", "m", "--upstream", "zai-coding"],
             {".pi/agent/models.json": {"providers": {"zai": {"baseUrl": "https://gw/v1"}}}},
-            "the key of its provider zai",
+            "provider zai",
         ),
-        ("pi", ["--model", "m", "--upstream", "zai"], {}, "no provider that asks zai"),
+        ("pi", ["--model", "m", "--upstream", "zai"], {}, " zai ("),
         (
             "opencode",
             ["--model", "m", "--upstream", "deepseek"],
             {".config/opencode/opencode.json": {"provider": {"deepseek": {"options": {"baseURL": "https://gw/v1"}}}}},
-            "the key of its provider deepseek",
+            "provider deepseek",
         ),
         ("gemini", [], {}, "exit 41"),
         ("gemini", [], {".gemini/settings.json": {"security": {"auth": {"selectedType": "oauth-personal"}}}}, "oauth"),
-        ("gemini", ["--upstream", "openrouter"], LOGIN, "the key of Gemini CLI"),
-        ("codex", ["--upstream", "theirs"], {}, "in the place of KEY"),
+        ("gemini", ["--upstream", "openrouter"], LOGIN, "Gemini CLI"),
+        ("codex", ["--upstream", "theirs"], {}, " KEY"),
         ("copilot", ["--model", "m"], {}, "--upstream"),
         ("copilot", ["--model", "m", "--upstream", "deepseek"], {}, '"apiKey": "KEY"'),
         (
@@ -324,7 +329,7 @@ def test_claude_keeps_the_provider_whose_token_it_has(tmp_path: Path) -> None:
             "copilot",
             ["--model", "m", "--upstream", "deepseek"],
             {".copilot/providers.json": {"providers": [{"name": "deepseek", "baseUrl": "https://gw/v1"}]}},
-            "the key of its provider deepseek",
+            "provider deepseek",
         ),
     ],
 )
@@ -336,7 +341,7 @@ def test_no_key_is_pointed_at_another_provider(
     assert_refused(set_up(tmp_path, agent, *words, held=before, env=upstreams), why)
     assert {name: (tmp_path / name).read_text() for name in held} == before
     shown = sightline("setup", agent, env={"HOME": str(tmp_path)})
-    assert (shown.code, HERE in shown.out) == (0, True), "what cannot be written is still shown"
+    assert (shown.code, HERE in shown.out) == (0, True), "shown all the same"
 
 
 POINTED = {
@@ -369,7 +374,8 @@ def test_a_provider_has_the_name_that_the_agent_gives_it(case: tuple[str, str], 
 @requirement("setup.write", "setup.keeps")
 def test_a_new_provider_of_copilot_is_written_where_it_needs_no_key(tmp_path: Path) -> None:
     ended = set_up(tmp_path, "copilot", "--upstream", "ollama", "--model", "m")
-    assert "choose the model by --model ollama/m" in ended.out.splitlines()
+    (line,) = [line for line in ended.out.splitlines() if "--model" in line]
+    assert line.endswith(" --model ollama/m")
     made = json.loads((tmp_path / ".copilot" / "providers.json").read_text())
     assert made["providers"] == [{"name": "ollama", "baseUrl": f"{HERE}/u/ollama/v1"}]
     odd = {"providers": [{"name": 'a"b', "baseUrl": "https://api.deepseek.com/v1"}]}
@@ -424,7 +430,7 @@ def test_what_a_file_was_is_kept_each_time(tmp_path: Path) -> None:
     assert file.with_name("settings.json.bak").read_text() == '{"model": "one"}'
     assert file.with_name("settings.json.bak1").read_text() == changed
     again = set_up(tmp_path, "claude", "--port", "9")
-    assert (again.code, ".bak" in again.out) == (0, False), "nothing had to be changed"
+    assert (again.code, ".bak" in again.out) == (0, False), "it was the same already"
 
 
 @requirement("setup.write")
@@ -447,16 +453,16 @@ def test_the_lines_speak_of_the_provider_and_the_model_that_are_named() -> None:
     [
         (["pi"], "{}", "--model"),
         (["copilot", "--upstream", "ollama"], "", "--model"),
-        (["cline", "--model", "m"], "", "Cline CLI reads no file"),
+        (["cline", "--model", "m"], "", "Cline CLI"),
         (["claude"], "{ // mine\n}", '{"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:8790/u/anthropic"}}'),
-        (["claude"], '{"a": 1,}', "last commas"),
-        (["claude"], "{", "not JSON"),
-        (["claude"], "[]", "not a JSON object"),
-        (["claude"], b"\xff\xfe", "cannot be read"),
-        (["claude", "--upstream", "nobody"], "", "no upstream named 'nobody'"),
-        (["codex"], "model_provider = ", "not TOML"),
-        (["codex"], 'model_providers.sightline.name = "x"\n', "laid out in an unusual way"),
-        (["codex"], '[model_providers]\nsightline = {name = "x"}\n', "laid out in an unusual way"),
+        (["claude"], '{"a": 1,}', "comma"),
+        (["claude"], "{", "JSON"),
+        (["claude"], "[]", "JSON object"),
+        (["claude"], b"\xff\xfe", "settings.json"),
+        (["claude", "--upstream", "nobody"], "", "'nobody'"),
+        (["codex"], "model_provider = ", "TOML"),
+        (["codex"], 'model_providers.sightline.name = "x"\n', "config.toml"),
+        (["codex"], '[model_providers]\nsightline = {name = "x"}\n', "config.toml"),
     ],
 )
 def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | bytes, why: str, tmp_path: Path) -> None:

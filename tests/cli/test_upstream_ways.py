@@ -44,7 +44,7 @@ async def test_an_upstream_that_the_environment_excepts_is_not_asked_through_it(
             with serving("--upstream", UPSTREAM, **env) as (_, address):
                 return get(address, "/u/office/v1/models")[0]
 
-        assert await asyncio.to_thread(asked) == 503, "nobody else knows where it is"
+        assert await asyncio.to_thread(asked) == 503, "only the proxy knows its address"
         assert proxy.connections == 0
 
 

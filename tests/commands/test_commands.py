@@ -97,99 +97,100 @@ def test_a_command_is_understood(typed: str, expected: Command) -> None:
     assert parse(f"\n {NAME}\n{typed.replace(' --', chr(10) + '--')} \n") == expected
 
 
-BAD = {
-    "dance": "there is no command 'dance'",
-    "descirbe a.png": "there is no command 'descirbe'",
-    "describe": "describe needs an image",
-    "describe ''": "describe needs an image",
-    'describe "a.png': 'the quote " is not closed',
-    "describe 'a.png": "the quote ' is not closed",
-    'describe "a.png"b': "there is no space after",
-    "describe a.png --shout": "describe has no option '--shout'",
-    "describe a.png --format qwen_pixels": "describe has no option '--format'",
-    "describe a.png --question": "--question needs a value",
-    "describe a.png --question --save": "--question needs a value",
-    "describe a.png --question '  '": "the question is empty",
-    "describe a.png --question a --question b": "--question is given twice",
-    "describe a.png --save=yes": "--save takes no value",
-    "describe a.png --save --save": "--save is given twice",
-    "describe a.png b.png --save": "--save is only for one whole image",
-    "describe a.png --question why --save": "--save is only for one whole image",
-    "describe a.png --crop 0:r=top --save": "--save is only for one whole image",
-    "describe sha256:abcdef012345#crop:1,2,3,4 --save": "--save is only for one whole image",
-    "describe a.png --model gemini": "'gemini' is not a provider and a model",
-    "describe a.png --model google/": "'google/' is not a provider and a model",
-    "describe a.png --crop": "--crop needs a value",
-    "describe a.png b.png --crop r=top": "the crop 'r=top' does not begin with the number of an image",
-    "describe a.png --crop r=top --crop 0:r=left": "image 0 has two crops",
-    "describe a.png --crop r=top p=0,0,1,1": "the crop 'r=top p=0,0,1,1' has more than one form",
-    "describe a.png --crop x:r=top": "the crop 'x:r=top' does not begin with the number of an image",
-    "describe a.png --crop 0:r=top,n=0,0,1,1": "the crop '0:r=top,n=0,0,1,1' has more than one form",
-    "describe a.png --crop 0:r=top n=0,0,1,1": "the crop '0:r=top n=0,0,1,1' has more than one form",
-    "describe a.png --crop '0:r=top | p=0,0,1,1'": "the crop '0:r=top | p=0,0,1,1' has more than one form",
-    "describe a.png --crop 0:": "the crop '0:' is none",
-    "describe a.png --crop 0:q=1,2,3,4": "the crop '0:q=1,2,3,4' is none",
-    "describe a.png --crop 0:r=middle": "the crop '0:r=middle' is none: there is no region 'middle'",
-    "describe a.png --crop 0:p=1,2,3": "the crop '0:p=1,2,3' is none: 'p=1,2,3' does not hold four numbers",
-    "describe a.png --crop 0:p=1,2,3,nan": "the crop '0:p=1,2,3,nan' does not hold four numbers",
-    "describe a.png --crop 1:r=top": "there is no image 1 to crop",
-    "describe a.png --crop 0:r=top 0:r=left": "image 0 has two crops",
-    "redescribe": "redescribe takes one image, not 0",
-    "redescribe a b": "redescribe takes one image, not 2",
-    "redescribe sha256:abcdef012345#crop:1,2,3,4": "redescribe is only for a whole image",
-    "redescribe a --question b": "redescribe has no option '--question'",
-    "redescribe a --model b": "'b' is not a provider and a model",
-    "consent maybe": "consent does not know 'maybe'",
-    "consent list openai": "consent does not know 'list openai'",
-    "consent yes a b": "consent does not know 'yes a b'",
-    "model": "model takes one name, not 0",
-    "model gemini": "'gemini' is not a provider and a model",
-    "model locals": "'locals' is not a provider and a model",
-    "grounding-models add local": "'local' is not a provider and a model",
-    "mode": "mode takes one value, not 0",
-    "mode sometimes": "mode cannot be 'sometimes'",
-    "off now": "mode takes one value, not 2",
-    "context maybe": "context cannot be 'maybe'",
-    "tool maybe": "tool cannot be 'maybe'",
-    "max-images-per-call 0": "max-images-per-call cannot be '0'",
-    "max-images-per-call 21": "max-images-per-call cannot be '21'",
-    "max-batch 11": "max-batch cannot be '11'",
-    "max-batch two": "max-batch cannot be 'two'",
-    "cache-size 501": "cache-size cannot be '501'",
-    "cache-size -1": "cache-size cannot be '-1'",
-    "grounding-models": "grounding-models needs to know what to do",
-    "grounding-models praise": "grounding-models does not know 'praise'",
-    "grounding-models list all": "list takes nothing more",
-    "grounding-models reset --yes": "reset takes no options",
-    "grounding-models add": "add takes one model, not 0",
-    "grounding-models add a/b c/d": "add takes one model, not 2",
-    "grounding-models add b": "'b' is not a provider and a model",
-    "grounding-models add a/b --format runes": "there is no format 'runes'",
-    "grounding-models remove": "remove takes one model, not 0",
-    "grounding-models remove a/b --format unit_xyxy": "remove takes no options",
-    "list all": "list takes nothing more",
-    "status --json": "status has no option '--json'",
+BAD: dict[str, tuple[str, ...]] = {  # what is typed, and what the answer has to name
+    "dance": ("'dance'",),
+    "descirbe a.png": ("'descirbe'",),
+    "describe": ("describe", "sha256:"),
+    "describe ''": ("describe", "sha256:"),
+    'describe "a.png': ('"',),
+    "describe 'a.png": ("'",),
+    'describe "a.png"b': ("a.png",),
+    "describe a.png --shout": ("describe", "'--shout'"),
+    "describe a.png --format qwen_pixels": ("describe", "'--format'"),
+    "describe a.png --question": ("--question",),
+    "describe a.png --question --save": ("--question",),
+    "describe a.png --question '  '": ("question",),
+    "describe a.png --question a --question b": ("--question",),
+    "describe a.png --save=yes": ("--save",),
+    "describe a.png --save --save": ("--save",),
+    "describe a.png b.png --save": ("--save",),
+    "describe a.png --question why --save": ("--save",),
+    "describe a.png --crop 0:r=top --save": ("--save",),
+    "describe sha256:abcdef012345#crop:1,2,3,4 --save": ("--save",),
+    "describe a.png --model gemini": ("'gemini'",),
+    "describe a.png --model google/": ("'google/'",),
+    "describe a.png --crop": ("--crop",),
+    "describe a.png b.png --crop r=top": ("'r=top'",),
+    "describe a.png --crop r=top --crop 0:r=left": ("image 0",),
+    "describe a.png --crop r=top p=0,0,1,1": ("'r=top p=0,0,1,1'",),
+    "describe a.png --crop x:r=top": ("'x:r=top'",),
+    "describe a.png --crop 0:r=top,n=0,0,1,1": ("'0:r=top,n=0,0,1,1'",),
+    "describe a.png --crop 0:r=top n=0,0,1,1": ("'0:r=top n=0,0,1,1'",),
+    "describe a.png --crop '0:r=top | p=0,0,1,1'": ("'0:r=top | p=0,0,1,1'",),
+    "describe a.png --crop 0:": ("'0:'",),
+    "describe a.png --crop 0:q=1,2,3,4": ("'0:q=1,2,3,4'",),
+    "describe a.png --crop 0:r=middle": ("'0:r=middle'", "'middle'"),
+    "describe a.png --crop 0:p=1,2,3": ("'0:p=1,2,3'", "'p=1,2,3'"),
+    "describe a.png --crop 0:p=1,2,3,nan": ("'0:p=1,2,3,nan'",),
+    "describe a.png --crop 1:r=top": ("image 1",),
+    "describe a.png --crop 0:r=top 0:r=left": ("image 0",),
+    "redescribe": ("redescribe", "0"),
+    "redescribe a b": ("redescribe", "2"),
+    "redescribe sha256:abcdef012345#crop:1,2,3,4": ("redescribe",),
+    "redescribe a --question b": ("redescribe", "'--question'"),
+    "redescribe a --model b": ("'b'",),
+    "consent maybe": ("consent", "'maybe'"),
+    "consent list openai": ("consent", "'list openai'"),
+    "consent yes a b": ("consent", "'yes a b'"),
+    "model": ("model", "0"),
+    "model gemini": ("'gemini'",),
+    "model locals": ("'locals'",),
+    "grounding-models add local": ("'local'",),
+    "mode": ("mode", "0"),
+    "mode sometimes": ("mode", "'sometimes'"),
+    "off now": ("mode", "2"),
+    "context maybe": ("context", "'maybe'"),
+    "tool maybe": ("tool", "'maybe'"),
+    "max-images-per-call 0": ("max-images-per-call", "'0'"),
+    "max-images-per-call 21": ("max-images-per-call", "'21'"),
+    "max-batch 11": ("max-batch", "'11'"),
+    "max-batch two": ("max-batch", "'two'"),
+    "cache-size 501": ("cache-size", "'501'"),
+    "cache-size -1": ("cache-size", "'-1'"),
+    "grounding-models": ("grounding-models",),
+    "grounding-models praise": ("grounding-models", "'praise'"),
+    "grounding-models list all": ("list",),
+    "grounding-models reset --yes": ("reset",),
+    "grounding-models add": ("add", "0"),
+    "grounding-models add a/b c/d": ("add", "2"),
+    "grounding-models add b": ("'b'",),
+    "grounding-models add a/b --format runes": ("'runes'",),
+    "grounding-models remove": ("remove", "0"),
+    "grounding-models remove a/b --format unit_xyxy": ("remove",),
+    "list all": ("list",),
+    "status --json": ("status", "'--json'"),
 }
 
 
 @requirement("FR-3.1", "command.errors")
-@pytest.mark.parametrize(("typed", "what"), BAD.items())
-def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str, what: str) -> None:
+@pytest.mark.parametrize(("typed", "facts"), BAD.items())
+def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str, facts: tuple[str, ...]) -> None:
     refusal = parse(f"{NAME} {typed}")
     assert isinstance(refusal, Refusal)
-    assert refusal.what.startswith(what)
+    assert refusal.code == "invalid_input"
+    assert [fact for fact in facts if fact not in refusal.what] == []
     assert refusal.remedy
     assert len(str(refusal).splitlines()) == 1
     verb = typed.split()[0]
-    if refusal.remedy.startswith("usage"):
-        assert refusal.remedy == f"usage: {usage(verb if verb in USAGE else 'mode')}"
+    if NAME in refusal.remedy:
+        assert refusal.remedy.endswith(usage(verb if verb in USAGE else "mode"))
 
 
 @requirement("command.errors")
 def test_a_verb_that_is_nearly_right_is_named() -> None:
     refusal = parse(f"{NAME} descirbe a.png")
     assert isinstance(refusal, Refusal)
-    assert refusal.remedy == "did you mean describe?"
+    assert [verb for verb in USAGE if verb in refusal.remedy.replace("?", "").split()] == ["describe"]
 
 
 @pytest.mark.parametrize(

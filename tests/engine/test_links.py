@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sightline.model.fate import Refused
 from sightline.model.scene import Json
+from sightline.passes.words import absence
 from sightline.sources.web import Grant
 from tests.dial.upstream import listening
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, picture, sent, words
@@ -34,7 +36,9 @@ async def test_for_a_blind_model_an_address_is_opened_through_the_guarded_dialle
 async def test_what_the_dialler_refuses_is_a_sentence(url: str) -> None:
     seer = ScriptedSeer()
     prepared = await Stage(seer, web=Grant()).prepare(asking(url, BLIND))
-    assert "is not available" in words(prepared)[0]
+    (sight,) = prepared.scene.sights
+    assert isinstance(sight.fate, Refused)
+    assert words(prepared)[0] == absence(sight.fate.refusal)
     assert seer.looks == []
 
 

@@ -61,7 +61,7 @@ async def test_a_conversation_still_heals() -> None:
     before = await stage.prepare(asking(picture(), model=SEEING))
     after = await stage.repair(before, 400, "Model do not support image input")
     assert after is not None
-    assert "describing them is switched off" in words(after)[0]
+    assert "`sightline config set mode fallback`" in words(after)[0]
     assert seer.asked == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sightline.model.refusal import Refusal
+from sightline.seers.prompt import with_context
 from sightline.store import open_record
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from sightline.wire.chain import chain
@@ -17,6 +18,7 @@ from tests.engine.parts import BLIND, PROMPT, ScriptedSeer, Stage, Talk, all_wor
 from tests.requirements import requirement
 from tests.wire.bodies import block, body, calling, part, text, tool, user
 
+CONTEXT = with_context("", ["said"]).partition("said")[0].strip() + "\n"
 FAILED = Refusal("unavailable", "up/eye did not describe it (status 500)", "send another message in a while")
 
 
@@ -31,8 +33,8 @@ async def test_whoever_looks_is_told_what_was_said_last() -> None:
     await Stage(seer, context=True).prepare(talk.body)
     ((instructions, question),) = seer.asked
     assert instructions == "look"
-    assert question.startswith("what?\n\nFor orientation only")
-    assert question.endswith("\nUser: first of all\nAssistant: yes\nUser: why is the build red?")
+    said = ["User: first of all", "Assistant: yes", "User: why is the build red?"]
+    assert question == with_context("what?", said)
 
 
 @requirement("tell.context")
@@ -42,7 +44,7 @@ async def test_it_is_told_eight_messages_and_no_more_of_them_than_fits() -> None
     for number in range(6):
         talk.say(f"question {number} " + "and " * 100).answer(f"answer {number} " + "so " * 300)
     await Stage(seer, context=True).prepare(talk.say("and this?", picture()).body)
-    said = seer.asked[0][1].partition("follow it:\n")[2].split("\n")
+    said = seer.asked[0][1].partition(CONTEXT)[2].split("\n")
     assert len(said) == 8
     assert said[-1] == "User: and this?"
     assert said[0].startswith("Assistant: answer 2 ")
@@ -59,7 +61,7 @@ async def test_of_many_short_messages_it_is_told_the_last_eight() -> None:
     for number in range(6):
         talk.say(f"q{number}").answer(f"a{number}")
     await Stage(seer, context=True).prepare(talk.say("and this?", picture()).body)
-    said = seer.asked[0][1].partition("follow it:\n")[2].split("\n")
+    said = seer.asked[0][1].partition(CONTEXT)[2].split("\n")
     assert said == [
         *("Assistant: a2", "User: q3", "Assistant: a3", "User: q4", "Assistant: a4", "User: q5", "Assistant: a5"),
         "User: and this?",
@@ -70,7 +72,7 @@ async def test_of_many_short_messages_it_is_told_the_last_eight() -> None:
 async def test_one_long_message_leaves_room_for_no_other() -> None:
     seer = ScriptedSeer()
     await Stage(seer, context=True).prepare(Talk().say("before").say("so " * 3000, picture()).body)
-    assert seer.asked[0][1].partition("follow it:\n")[2] == f"User: {'so ' * 3000}"[:2999] + "…"
+    assert seer.asked[0][1].partition(CONTEXT)[2] == f"User: {'so ' * 3000}"[:2999] + "…"
 
 
 @requirement("tell.context")
@@ -82,14 +84,14 @@ async def test_what_programs_and_tools_say_and_what_comes_later_is_not_told() ->
     talk.messages[-1]["content"][0]["content"].insert(0, text("from the tool"))
     talk.read(("b.png", picture()), words="I open it again")
     await Stage(seer, context=True).prepare(talk.body)
-    assert seer.asked[0][1].partition("follow it:\n")[2] == "User: look around\nAssistant: I open it"
+    assert seer.asked[0][1].partition(CONTEXT)[2] == "User: look around\nAssistant: I open it"
 
 
 @requirement("tell.context")
 async def test_half_a_letter_and_a_payload_among_the_words_do_no_harm() -> None:
     seer = ScriptedSeer()
     await Stage(seer, context=True).prepare(Talk().say("\ud83d and " + encoded(picture(7)) * 30, picture()).body)
-    said = seer.asked[0][1].partition("follow it:\n")[2]
+    said = seer.asked[0][1].partition(CONTEXT)[2]
     assert said.startswith("User: ? and ")
     said.encode()
     assert len(said) < 40, "a payload is no words"
@@ -230,20 +232,16 @@ async def test_a_turn_has_so_many_looks_and_beyond_them_one_sentence_and_a_note(
         for _ in range(2):  # and clients repeat themselves
             said = all_words(await stage.prepare(talk.body))
     assert ["a description" in each for each in said] == [True, True, False, False]
-    assert said[3] == (
-        "[The image 3.png is not available: as many images as one turn allows were described already. Do not guess "
-        "what it shows. Another message has it looked at, or `sightline config set maxImagesPerTurn` raises their "
-        "number.]"
-    )
+    assert ("3.png" in said[3], "`sightline config set maxImagesPerTurn`" in said[3]) == (True, True)
     assert len(seer.asked) == 2
     noted = stage.record.entries("vision_proxy.skip")
     assert [entry.images for entry in noted] == [(digest(2),), (digest(3),)]
-    assert "as many images as one turn allows" in str(noted[0].about["reason"])
+    assert str(noted[0].about["reason"])[:20] in said[3], "the same reason"
     # Another process knows it; another turn has looks of its own, for the newest.
     assert all_words(await Stage(seer, max_images=2, record=stage.record).prepare(talk.body)) == said
     more = replace(talk, messages=[*talk.messages]).read(("4.png", picture(4)))
     other = all_words(await Stage(seer, max_images=2, record=stage.record).prepare(more.body))
-    assert "as many images as one turn allows" in other[-1]
+    assert other[-1] == said[3].replace("3.png", "4.png")
     after = all_words(await stage.prepare(talk.answer("I am done").say("go on").body))
     assert after[:2] == said[:2]
     assert ["a description" in each for each in after] == [True] * 4
@@ -269,10 +267,7 @@ async def test_of_too_many_at_once_the_newest_are_looked_at_and_the_others_noted
     said = all_words(await stage.prepare(Talk().say("all", *(picture(seed) for seed in range(4))).body))
     assert ["a description" in each for each in said] == [False, False, True, True]
     assert {entry.images for entry in stage.record.entries("vision_proxy.skip")} == {(digest(0),), (digest(1),)}
-    assert said[0] == (
-        "[The image is not available: only the newest images of a request are described and it is not among them. "
-        "Do not guess what it shows. `sightline config set maxImagesPerTurn` raises their number.]"
-    )
+    assert "`sightline config set maxImagesPerTurn`" in said[0]
 
 
 @requirement("seer.newest")

@@ -21,6 +21,7 @@ from tests.golden.preparing import Desk
 from tests.golden.talk import faults, lines
 from tests.invariants.growing import Growing, forty_views, seeds
 from tests.pixels.bitmaps import FORMATS, flag, saved
+from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 from tests.wire.bodies import block, body, calling, part, result, text, tool, user
 
@@ -189,7 +190,7 @@ async def test_5_what_is_no_image_becomes_a_sentence_and_the_next_turn_works(dat
     desk = Desk(sees=True)
     asked = brought(wire, encoded(data), encoded(picture()), mime="image/jpeg")
     after = await sent(desk, asked, wire)
-    assert json.dumps(after).count("Do not guess what it shows") == 1
+    assert json.dumps(after).count(NOT_SHOWN) == 1
     assert [payload.text for payload in payloads(after)] == [encoded(picture())]
     assert [line for line in lines(after, wire) if line[0] == "result"] == [("result", "call_0"), ("result", "call_1")]
 
@@ -208,7 +209,7 @@ async def test_5_a_truncated_image_is_a_sentence_once_the_provider_has_choked_on
     await desk.engine.taken(repaired, somebody)
     next_turn = {**asked, "messages": [*asked["messages"], {"role": "assistant", "content": "hm"}, user(text("well?"))]}
     after = await sent(desk, next_turn, ANTHROPIC)
-    assert json.dumps(after).count("Do not guess what it shows") == 1
+    assert json.dumps(after).count(NOT_SHOWN) == 1
     assert [payload.text for payload in payloads(after)] == [encoded(picture())]
 
 
@@ -263,7 +264,7 @@ async def test_7_every_format_is_converted_or_refused_with_a_reason(preset: str,
     declared = "image/gif" if mime == "an animation" else mime
     asked = brought(wire, encoded(FILES[mime]), mime=declared)
     after = await sent(Desk(sees=True, preset=preset), asked, wire)
-    refused = json.dumps(after).count("Do not guess what it shows")
+    refused = json.dumps(after).count(NOT_SHOWN)
     kinds = [image.format for image in images_in(after)]
     assert len(kinds) + refused == 1
     assert set(kinds) <= TAKEN[preset]

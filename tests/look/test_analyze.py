@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import sightline
+from sightline.grounding.formats import FORMATS
 from sightline.look import Analysis, Failed, door
 from sightline.look.advice import advised
 from sightline.look.bodies import Prepared
@@ -24,7 +25,7 @@ from sightline.model.asking import Usage
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
-from sightline.seers.prompt import INSTRUCTIONS, version
+from sightline.seers.prompt import INSTRUCTIONS, QUESTION, version
 from sightline.settings import load
 from tests.engine.parts import Talk, encoded, picture
 from tests.look.eyes import eyes, named, sent, size_of
@@ -159,49 +160,54 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
 
 @requirement("FR-1.2.question", "FR-1.3", "crop.index", "crop.one_form", "crop.empty")
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "reason", "facts"),
     [
-        ({"question": " "}, "empty"),
-        ({"question": 7}, "empty"),
-        ({"question": "q" * 4001}, "4,001 characters (ask in at most 4,000)"),
-        ({"images": []}, "no image"),
-        ({"images": ["shot.png"] * 11}, "there are 11 images (give at most 10 in a call"),
-        ({"images": ["absent.png"]}, "there is no such file"),
-        ({"images": ["../shot.png"]}, ".."),
-        ({"images": ["shot.png", "absent.png"]}, "image 1: "),
-        ({"images": [7]}, "not text"),
-        ({"images": ["https://example.com/a.png"]}, "the setting network is off"),
-        ({"crop": {"image_index": 0}}, "not a list"),
-        ({"crop": [7]}, "not an object"),
-        ({"crop": [{"region": "top"}]}, "there is no image None to crop"),
+        ({"question": " "}, "invalid_input", ["question"]),
+        ({"question": 7}, "invalid_input", ["question"]),
+        ({"question": "q" * 4001}, "invalid_input", ["question", "4,001", "4,000"]),
+        ({"images": []}, "invalid_input", ["sha256:"]),
+        ({"images": ["shot.png"] * 11}, "invalid_input", ["11 images", "10", "maxImagesPerCall"]),
+        ({"images": ["absent.png"]}, "not_found", ["file"]),
+        ({"images": ["../shot.png"]}, "not_permitted", [".."]),
+        ({"images": ["shot.png", "absent.png"]}, "not_found", ["image 1: "]),
+        ({"images": [7]}, "invalid_input", ["path"]),
+        ({"images": ["https://example.com/a.png"]}, "not_permitted", ["config set network on"]),
+        ({"crop": {"image_index": 0}}, "invalid_input", ["crop", "image_index"]),
+        ({"crop": [7]}, "invalid_input", ["crop", "image_index"]),
+        ({"crop": [{"region": "top"}]}, "invalid_input", ["None", "image_index"]),
+        ({"crop": [{"image_index": 1, "region": "top"}]}, "invalid_input", ["image 1 ", "image_index"]),
+        ({"crop": [{"image_index": -1, "region": "top"}]}, "invalid_input", ["image -1 ", "image_index"]),
+        ({"crop": [{"image_index": True, "region": "top"}]}, "invalid_input", ["True", "image_index"]),
+        ({"crop": [{"image_index": 0}]}, "invalid_input", ["image 0", "region, normalized, pixels"]),
         (
-            {"crop": [{"image_index": 1, "region": "top"}]},
-            "there is no image 1 to crop (image_index counts from 0 to 0)",
+            {"crop": [{"image_index": 0, "region": "top", "pixels": {}}]},
+            "invalid_input",
+            ["image 0", "region, normalized, pixels"],
         ),
-        ({"crop": [{"image_index": -1, "region": "top"}]}, "there is no image -1"),
-        ({"crop": [{"image_index": True, "region": "top"}]}, "there is no image True"),
-        ({"crop": [{"image_index": 0}]}, "exactly one form"),
-        ({"crop": [{"image_index": 0, "region": "top", "pixels": {}}]}, "exactly one form"),
-        ({"crop": [{"image_index": 0, "region": "middle"}]}, "there is no region 'middle'"),
-        ({"crop": [{"image_index": 0, "region": "top"}] * 2}, "image 0 has two crops"),
-        ({"crop": [{"image_index": 0, "pixels": {"x": 900, "y": 0, "width": 5, "height": 5}}]}, "holds no pixel"),
-        ({"images": [f"sha256:{'0' * 64}"]}, "holds no image"),
-        ({"images": [f"sha256:{'0' * 11}"]}, "11 hex digits"),
-        ({"model": "eye-1"}, "VISION_NOT_SUPPORTED"),
-        ({"model": "nobody/eye"}, "VISION_NOT_SUPPORTED: 'nobody/eye' names no known provider"),
-        ({"model": "deepseek/deepseek-v4-pro"}, "takes no images itself"),
-        ({"model": 7}, "not text"),
-        ({"reason": 7}, "not text"),
+        ({"crop": [{"image_index": 0, "region": "middle"}]}, "invalid_input", ["image 0", "'middle'", "top-left"]),
+        ({"crop": [{"image_index": 0, "region": "top"}] * 2}, "invalid_input", ["image 0"]),
+        (
+            {"crop": [{"image_index": 0, "pixels": {"x": 900, "y": 0, "width": 5, "height": 5}}]},
+            "invalid_input",
+            ["crop"],
+        ),
+        ({"images": [f"sha256:{'0' * 64}"]}, "not_found", ["sha256:000000000000"]),
+        ({"images": [f"sha256:{'0' * 11}"]}, "invalid_input", ["11 hex digits"]),
+        ({"model": "eye-1"}, "invalid_input", ["VISION_NOT_SUPPORTED: ", "eye-1"]),
+        ({"model": "nobody/eye"}, "invalid_input", ["VISION_NOT_SUPPORTED: ", "'nobody/eye'", "openai"]),
+        ({"model": "deepseek/deepseek-v4-pro"}, "invalid_input", ["deepseek/deepseek-v4-pro"]),
+        ({"model": 7}, "invalid_input", ["model", "PROVIDER/MODEL"]),
+        ({"reason": 7}, "invalid_input", ["reason"]),
     ],
 )
 def test_what_cannot_be_asked_is_a_tool_error_and_nobody_is_asked(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], words: str
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], reason: str, facts: list[str]
 ) -> None:
     with eyes("words") as provider:
         use(monkeypatch, provider)
         no = sightline.call("analyze_image", {"images": ["shot.png"], "question": "What?", **given})
         assert isinstance(no, Failed), no
-        assert words in no.message
+        assert (no.reason, [fact for fact in facts if fact not in no.message]) == (reason, []), no
         assert provider.exchanges == []
     assert json.loads(json.dumps(no.as_dict()))["ok"] is False
 
@@ -212,7 +218,7 @@ def test_the_bounds_themselves_are_within(monkeypatch: pytest.MonkeyPatch) -> No
         use(monkeypatch, provider, SIGHTLINE_MAX_IMAGES_PER_CALL="20")
         done(["other.png"] * 20, "q" * 4000)
         assert len(sent(provider)[2]) == 20
-        assert "there are 21 images" in failed(["other.png"] * 21).message
+        assert "21 images" in failed(["other.png"] * 21).message
 
 
 JOINT = """\
@@ -294,7 +300,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
 
 @requirement("FR-1.5", "FR-1.6.consent", "law.8")
 def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    beyond = "Is the cat sad?"  # which reading does not answer
+    beyond = "Is the cat sad?"
     with eyes("words") as provider, _guard() as dialled:
         port = provider.url.rpartition(":")[2]
         elsewhere = f"http://eyes.example:{port}"
@@ -306,19 +312,19 @@ def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch
 
         monkeypatch.setattr(socket, "getaddrinfo", resolved)
         for _ in range(2):
-            no = failed("shot.png", beyond)
-            assert no.reason == "no_consent"
-            assert no.message.endswith(f"(the user runs: sightline consent yes eyes.example:{port})")
+            read = done("shot.png", beyond)
+            assert read.seer == "local"
+            assert f"sightline consent yes eyes.example:{port}" in read.text
         assert dialled == []
         record = door().record
         record.consent("openai", given=True)
-        assert failed("shot.png", beyond).reason == "no_consent", "consent never carries to another provider"
+        assert done("shot.png", beyond).seer == "local", "consent never carries to another provider"
         assert dialled == []
         record.consent(f"eyes.example:{port}", given=True)
         assert done("shot.png", beyond).text == "words"
         assert dialled
         record.consent(f"eyes.example:{port}", given=False)
-        assert failed("shot.png", beyond).reason == "no_consent", "what is remembered is no way around it"
+        assert done("shot.png", beyond).seer == "local", "what is remembered is no way around it"
 
 
 _heard: list[list[str]] = []
@@ -350,7 +356,7 @@ def test_coordinates_come_back_to_pixels_of_the_original(monkeypatch: pytest.Mon
         use(monkeypatch, provider, QWEN)
         found = done("large.png", "Where is it?")
         told, _, (image,) = sent(provider)
-    assert told.endswith("in absolute pixels relative to the image. Use `Image-N:` prefix for multi-image inputs.")
+    assert told.endswith(FORMATS["qwen_pixels"].instruction)
     assert size_of(image) == Size(1316, 728)
     fence, _, block = found.fence.partition("\n</vision_proxy_analysis>\n")
     assert attributes(fence)[-3:] == [
@@ -423,8 +429,8 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
         for model in ("mine/who-knows", "bedrock/who-knows"):
             no = failed("shot.png", model=model)
             assert no.reason == "invalid_input"
-            assert no.message.startswith(f"VISION_NOT_SUPPORTED: {model} is not known to see images (")
-        assert "takes no images itself" in failed("shot.png", model="mine/stone").message
+            assert no.message.startswith(f"VISION_NOT_SUPPORTED: {model} ")
+        assert "mine/stone" in failed("shot.png", model="mine/stone").message
         assert provider.exchanges == []
         assert done("shot.png", model="mine/eye").seer.endswith("/eye")
         assert done("shot.png", model="mine/my-own").seer.endswith("/my-own"), "the user names it as well"
@@ -432,7 +438,7 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
         assert isinstance(said, Analysis), "a person may try whom nobody knows"
         blind = sightline.describe("shot.png", model="mine/stone")
         assert isinstance(blind, Failed)
-        assert "takes no images itself" in blind.message
+        assert "mine/stone" in blind.message
 
 
 @requirement("FR-1.9", "FR-1.2.2", "FR-2.7")
@@ -469,10 +475,10 @@ def test_a_description_is_kept_only_where_that_is_asked_for(monkeypatch: pytest.
         done("shot.png")
         after = sightline.describe("shot.png")
         assert isinstance(after, Analysis)
-        assert (after.text, after.cached) == ("third", True), "an answer to a question corrects nothing"
+        assert (after.text, after.cached) == ("third", True), "the answer to a question replaces no description"
         told, asked, _ = sent(provider, 0)
     assert texts == [("first", False), ("second", False), ("second", True), ("third", False), ("third", True)]
-    assert (told, asked) == (INSTRUCTIONS, "Describe this image.")
+    assert (told, asked) == (INSTRUCTIONS, QUESTION)
     for given in ({"question": "What?"}, {"crops": {0: "r=top"}}):
         no = sightline.describe("shot.png", save=True, **given)
         assert isinstance(no, Failed)
@@ -521,9 +527,10 @@ def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("SIGHTLINE_MODEL_ID", "")
     monkeypatch.setenv("SIGHTLINE_SEER", "off")
     no = failed("shot.png")
-    assert (no.reason, "no model that could look" in no.message) == ("unavailable", True)
+    assert (no.reason, "PROVIDER/MODEL" in no.message) == ("unavailable", True)
     monkeypatch.setenv("SIGHTLINE_MODE", "off")
-    assert "switched off" in failed("shot.png").message
+    off = failed("shot.png")
+    assert (off.reason, "mode" in off.message) == ("not_permitted", True)
 
 
 def test_a_fault_of_our_own_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -669,34 +676,32 @@ def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
 
 @requirement("seer.troubles")
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (401, "its key was refused; check apiKey in the settings"),
-        (403, "its key was refused; check apiKey in the settings"),
-        (404, "there is no such model there"),
-    ],
+    ("status", "fact"),
+    [(401, "apiKey"), (403, "apiKey"), (404, "model")],
 )
 def test_a_person_learns_what_to_do_about_a_provider_s_no(
-    monkeypatch: pytest.MonkeyPatch, status: int, words: str
+    monkeypatch: pytest.MonkeyPatch, status: int, fact: str
 ) -> None:
     with eyes("words", faults=[Fail(status=status, words="secret words")]) as provider:
         use(monkeypatch, provider)
         no = failed("shot.png")
-    assert f"(status {status})" in no.message
-    assert words in no.message
+    assert str(status) in no.message
+    assert fact in no.message
     assert "secret" not in no.message
 
 
 @requirement("seer.troubles")
 def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
     settings = load({"OPENAI_API_KEY": "sk-1"})
-    no = Refusal("unavailable", "openai/eye did not answer (status 401)", "ask again in a while", 401)
+    no = Refusal("unavailable", "401 from openai/eye", "wait a little", 401)
     upstream = Upstream("openai", {}, "openai", ("OPENAI_KEY", "OPENAI_API_KEY"))
-    assert advised(no, upstream, settings).remedy == "its key was refused; check OPENAI_API_KEY"
+    assert "OPENAI_API_KEY" in advised(no, upstream, settings).remedy
     own = replace(upstream, api_key="sk-2")
-    assert advised(no, own, settings).remedy == "its key was refused; check the apiKey of openai in the settings"
-    assert advised(replace(no, status=500), upstream, settings).remedy == "ask again in a while"
-    assert "refuses the request as it is" in advised(replace(no, status=400), upstream, settings).remedy
+    told = advised(no, own, settings).remedy
+    assert ("apiKey" in told, "openai" in told, "OPENAI_API_KEY" in told) == (True, True, False)
+    assert advised(replace(no, status=500), upstream, settings).remedy == "wait a little"
+    asked_otherwise = advised(replace(no, status=400), upstream, settings).remedy
+    assert (asked_otherwise not in ("", "wait a little"), "OPENAI_API_KEY" in asked_otherwise) == (True, False)
 
 
 @requirement("FR-4.2.automatic", "FR-3.2.save", "tell.canonical")
@@ -725,7 +730,7 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
         assert '"box": [1920, 1080, 2880, 1620]' in first
         saved = sightline.describe("large.png", save=True)
         assert isinstance(saved, Analysis)
-        assert sent(provider)[0].endswith("for multi-image inputs.")
+        assert sent(provider)[0].endswith(FORMATS["qwen_pixels"].instruction)
         second = told()
         assert second == saved.fence.replace('\n    filename="large.png"', "")
         assert '"box": [0, 0, 1920, 1080]' in second
@@ -733,6 +738,6 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
 
 
 def test_whoever_a_library_asks_has_no_key_in_the_settings() -> None:
-    no = Refusal("unavailable", "it did not answer", status=401)
+    no = Refusal("unavailable", "no answer", status=401)
     told = advised(no, Upstream("bedrock", {"openai_chat": "litellm://bedrock"}), load({}))
-    assert told.remedy == "its key was refused; check the credentials that bedrock's own tools use"
+    assert ("bedrock" in told.remedy, "apiKey" in told.remedy) == (True, False)

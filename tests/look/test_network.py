@@ -62,7 +62,7 @@ async def test_without_the_grant_nobody_is_asked_or_dialled(door: Door) -> None:
         url = at(server, "/shot.png")
         without = await seen_at(url, replace(web, network=None))
         assert isinstance(without, Refused)
-        assert (without.reason, "download it and view the file" in without.message) == ("not_permitted", True)
+        assert without.reason == "not_permitted"
         assert (names.asked, server.connections) == ([], 0)
         assert isinstance(await seen_at(url, web), View)
         assert server.connections == 1

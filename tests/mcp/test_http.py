@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def test_a_page_of_the_web_cannot_come_in(folder: Path) -> None:
         ]:
             got = post(url, bad)
             assert got.status == 403, bad
-            assert b"only programs of this machine are served here" in got.body
+            assert b"127.0.0.1" in got.body
         with plug(url) as connection:
             connection.sendall(b"GET /mcp HTTP/1.1\r\nhost: evil.example\r\n\r\n")
             assert b" 403 " in connection.recv(4096)
@@ -80,15 +81,15 @@ def test_what_is_no_message_is_told_in_a_line(folder: Path) -> None:
 def test_who_calls_wrongly_is_told_how_to(folder: Path) -> None:
     now = ("mcp-protocol-version", MODERN)
     cases: list[tuple[str, list[tuple[str, str]], int, str]] = [
-        ("POST", [], 400, "(send initialize first, and the mcp-session-id of its answer with every request)"),
-        ("GET", [], 400, "(send initialize first, and the mcp-session-id of its answer with every request)"),
-        ("POST", [("mcp-session-id", "made-up")], 404, "(send initialize again)"),
-        ("POST", [("content-type", "text/plain")], 400, "(send content-type: application/json)"),
-        ("POST", [("accept", "text/html")], 406, "(send accept: application/json, text/event-stream)"),
-        ("POST", [now, ("accept", "text/html")], 406, "(send accept: application/json, text/event-stream)"),
-        ("PUT", [], 405, "(send POST)"),
-        ("GET", [now], 405, "(send POST)"),
-        ("POST", [now], 400, "(send them, or initialize first as clients up to 2025-11-25 do)"),
+        ("POST", [], 400, r"initialize.*mcp-session-id"),
+        ("GET", [], 400, r"initialize.*mcp-session-id"),
+        ("POST", [("mcp-session-id", "made-up")], 404, r"initialize"),
+        ("POST", [("content-type", "text/plain")], 400, r"content-type: application/json"),
+        ("POST", [("accept", "text/html")], 406, r"accept: application/json, text/event-stream"),
+        ("POST", [now, ("accept", "text/html")], 406, r"accept: application/json, text/event-stream"),
+        ("PUT", [], 405, r"POST"),
+        ("GET", [now], 405, r"POST"),
+        ("POST", [now], 400, r"initialize.*2025-11-25"),
     ]
     with served(folder) as url:
         for method, headers, status, remedy in cases:
@@ -96,7 +97,7 @@ def test_who_calls_wrongly_is_told_how_to(folder: Path) -> None:
             assert got.status == status, (method, headers)
             told = got.body.decode()
             words = json.loads(told)["error"]["message"] if told.startswith("{") else told
-            assert words.endswith(remedy), (method, headers)
+            assert re.search(rf"\([^()]*{remedy}[^()]*\)$", words), (method, headers)
 
 
 @requirement("mcp.bad_params")
@@ -139,7 +140,7 @@ async def test_nobody_sees_what_another_credential_has_seen(way: Way, folder: Pa
         for other in ({"authorization": "Bearer two"}, {}, {"x-api-key": "one"}):
             async with at(f"{url}/mcp", way, headers=other) as two:
                 no = await two.call_tool("view_image", {"path": told["image"]})
-                assert "the record holds no image" in texts(no)[0]
+                assert "not_found" in texts(no)[0]
                 assert (await two.list_resources()).resources == []
                 assert json.loads(texts(await two.call_tool("list_images", {}))[0])["images"] == []
 
@@ -167,10 +168,10 @@ async def test_whoever_has_no_credential_sees_no_image_of_the_user_s(way: Way, f
                 assert (len(found), len(resources)) == (least, least)
                 assert len(said) == 1
                 no = await one.call_tool("view_image", {"path": f"sha256:{digest}"})
-                assert "the record holds no image" in texts(no)[0], "a hash is no permission"
+                assert "not_found" in texts(no)[0], "a hash is no permission"
                 no = await one.call_tool("analyze_image", {"images": [f"sha256:{digest}"], "question": "?"})
-                assert "the record holds no image" in texts(no)[0]
-                with pytest.raises(Exception, match="holds no image"):
+                assert "not_found" in texts(no)[0]
+                with pytest.raises(Exception, match=digest[:12]):
                     await one.read_resource(f"sightline://sha256/{digest}")
     with served(folder, env={"SIGHTLINE_LIST_IMAGES": "all"}) as url:
         async with at(f"{url}/mcp", way) as one:
@@ -197,7 +198,7 @@ async def test_what_was_pasted_through_the_proxy_is_there_for_its_credential(way
                     async with at(f"{url}/mcp", way, headers=own) as one:
                         assert images(await one.call_tool("view_image", image))
                     async with at(f"{url}/mcp", way, headers={"authorization": "Bearer sk-other"}) as other:
-                        assert "the record holds no image" in texts(await other.call_tool("view_image", image))[0]
+                        assert "not_found" in texts(await other.call_tool("view_image", image))[0]
 
 
 def pasted(picture: bytes) -> dict[str, Any]:
@@ -227,7 +228,7 @@ async def test_a_model_s_calls_are_counted_for_each_credential(way: Way, folder:
                 async with at(f"{url}/mcp/", way, headers={"authorization": credential}) as one:
                     assert not (await one.call_tool("analyze_image", call)).is_error
                     no = await one.call_tool("analyze_image", call)
-                    assert "as many questions as one turn allows" in texts(no)[0]
+                    assert "maxToolCallsPerTurn" in texts(no)[0]
 
 
 @requirement("mcp.http.workers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def text(words: str) -> Any:
 def test_a_result_has_at_most_fifteen_images_and_says_what_is_left_out() -> None:
     content: Any = [text("what it is"), *[IMAGE] * 16]
     found = within(content, ANY)
-    assert found[:2] == [text("what it is"), text("[1 more images had no room in this result]")]
+    said: Any = found[1]
+    assert (found[0], said["type"], said["text"][:3]) == (text("what it is"), "text", "[1 ")
     assert found[2:] == [IMAGE] * 15
     assert within(content[:16], ANY) == content[:16]
     assert within([text("x" * 8000), *[IMAGE] * 15], ANY)[2:] == [IMAGE] * 14, "words take their share"
@@ -39,7 +41,7 @@ def test_words_beyond_a_host_s_limit_are_cut_and_that_is_said() -> None:
     cut: Any
     (cut,) = within([text("x" * 100_000)], ANY)
     assert len(cut["text"]) == 50_000
-    assert cut["text"].endswith(" [cut off here]")
+    assert re.fullmatch(r"x+ \[[^\[\]]+\]", cut["text"])
     assert within([text("x" * 30_000)], ANY) == [text("x" * 30_000)], "no tool of ours says more"
 
 
@@ -47,7 +49,7 @@ def test_words_beyond_a_host_s_limit_are_cut_and_that_is_said() -> None:
 def test_a_host_that_would_write_images_as_text_gets_none_and_is_told_what_to_do() -> None:
     words, why = within([text("what it is"), IMAGE], client("@cline/core"))
     assert words == text("what it is")
-    assert "ask analyze_image" in str(why)
+    assert "analyze_image" in str(why)
     assert within([text("an answer")], client("@cline/core")) == [text("an answer")]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from sightline.chat.changes import NOTHING_AGREED
 from sightline.commands import USAGE, is_command, parse
 from sightline.commands.values import Describe, Redescribe
 from sightline.model.crop import Region
@@ -50,7 +52,7 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
                 assert not is_command(text), "a proxy of ours would answer it, and the model never see it"
                 return text
 
-            assert (await said("status")).startswith("Sightline:\nlooks: mine/eye-1\n")
+            assert re.match(r"Sightline:\n\w+: mine/eye-1\n", await said("status"))
             described = await said("describe", images="shot.png", question="Which colours?")
             assert "four colours" in described
             assert described.startswith("<vision_proxy_"), "words of an image are no words of the user's"
@@ -59,18 +61,19 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
             assert f"{folder}/shot.png" in await said("list")
             assert "sightline vision-proxy mode always" in await said("mode", value="always")
             assert "sightline vision-proxy consent yes openai" in await said("consent", answer="yes", provider="openai")
-            assert "nothing has been agreed to" in await said("consent", answer="list")
-            assert "nothing has been agreed to" in await said("consent")
+            assert NOTHING_AGREED in await said("consent", answer="list")
+            assert NOTHING_AGREED in await said("consent")
             assert "qwen" in await said("grounding-models", action="list")
             for verb, filled in CHANGING:
-                command = f"in a shell: sightline vision-proxy {verb} {' '.join(filled.values())}"
+                command = f"sightline vision-proxy {verb} {' '.join(filled.values())}"
                 assert command in await said(verb, **filled), verb
-            assert "no such file" in await said("describe", images="gone.png")
+            missing = await said("describe", images="gone.png")
+            assert ("file" in missing, "<vision_proxy_" in missing) == (True, False)
             for verb, filled, why in [
-                ("mode", {"value": "sometimes"}, "usage: /vision-proxy mode"),
-                ("describe", {}, "describe needs images"),
-                ("describe", {"images": "a.png", "colour": "red"}, "has no argument 'colour'"),
-                ("nothing", {}, "there is no prompt"),
+                ("mode", {"value": "sometimes"}, "'sometimes'.*/vision-proxy mode"),
+                ("describe", {}, "describe .*images"),
+                ("describe", {"images": "a.png", "colour": "red"}, "'colour'"),
+                ("nothing", {}, "'nothing'"),
             ]:
                 with pytest.raises(Exception, match=why):
                     await one.get_prompt(verb, filled)

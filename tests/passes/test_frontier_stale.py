@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from sightline.model.profile import CachePrice, Limits
-from sightline.passes.frontier import Beat, Left, View, frontier
+from sightline.passes.frontier import COLD, RENT, Beat, Left, View, frontier
 
 DEAR = CachePrice(1000.0, 0.001)  # leaving never pays
 FREE = CachePrice(1.0, 1.0)  # it always does
-COLD = "nothing was cached when the conversation went on"
-RENT = "in the cache it has cost as much as taking it out"
 
 
 def looked(views: int, *, opens: bool = True) -> tuple[list[Beat], list[View]]:

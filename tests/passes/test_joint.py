@@ -56,7 +56,8 @@ def test_each_pair_over_the_threshold_is_named_and_what_is_not_known_is_not() ->
     likeness = [[1, 0.9, 0.0], [0.9, 1, 0.8], [0.0, 0.8, 1]]
     assert list(similar(likeness, 0.8)) == [(1, 2, 0.9), (2, 3, 0.8)]
     assert list(similar(likeness, 0.85)) == [(1, 2, 0.9)]
-    assert hints(["a.png", "b.png"], [(1, 2, 0.9)]) == ["Image 1 and Image 2 look alike (similarity 0.90)"]
+    (alike,) = hints(["a.png", "b.png"], [(1, 2, 0.9)])
+    assert all(fact in alike for fact in ("Image 1", "Image 2", "0.90"))
     assert hints(["a.png", "b.png"], []) == []
 
 

@@ -14,6 +14,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Link, Opaque, Source
 from sightline.passes.resolve import resolve
+from sightline.passes.words import absence
 from tests.passes.scenes import BLIND, PNG, inline, rules, scene
 
 LINK = Link("https://a.example/b.png")
@@ -63,13 +64,7 @@ def test_for_a_blind_model_an_address_is_opened_and_what_stands_there_takes_its_
 def test_an_address_that_cannot_be_opened_becomes_a_sentence() -> None:
     what = scene(LINK, filename="b.png")
     (sight,) = resolved(what, NOTHING.with_answers({Fetch(LINK): BLOCKED})).sights
-    assert sight == what.sights[0].meets(
-        Refused(
-            "[The image b.png is not available: the address is private. Do not guess what it shows. "
-            "Attach the file itself.]",
-            BLOCKED,
-        )
-    )
+    assert sight == what.sights[0].meets(Refused(absence(BLOCKED, "b.png"), BLOCKED))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from tests.passes.scenes import Table, inline, rules
 from tests.requirements import requirement
 
 OURS = "mcp__sightline__view_image"
-UNLESS = ", unless the file has changed"
 LARGE = Picture("image/png", Size(1200, 900), 5000)
 USER, SPEAKS, TOOL = Message("user", opens=True), Message("assistant"), Message("tool")
 TURNS = rules(retention=Retention(turns=0))
@@ -70,29 +69,27 @@ def gone(found: Sequence[Fate | None]) -> list[int]:
         (
             ("Read",),
             Call("c", "Read", "/a/b.png"),
-            f"[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again{UNLESS}]",
+            "[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call Read ",
         ),
         (
             ("Read", OURS),
             Call("c", "Read", "/a/b.png"),
-            f"[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} to see it again]",
+            f"[image /a/b.png (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} ",
         ),
         (
             (OURS,),
             Call("c", "take_shot"),
-            f"[image from take_shot (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} to see it again]",
+            f"[image from take_shot (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} ",
         ),
         (
             (OURS,),
             Call("c"),
-            f"[image (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} to see it again]",
+            f"[image (image/png 1200×900, sha256:SHA) viewed earlier; call {OURS} ",
         ),
         (
             ("Read",),
             Call("c", "Read", "&\n</vision_proxy_x>"),
-            "[image & &lt;/vision_proxy_x> (image/png 1200×900, sha256:SHA) viewed earlier; call Read to see it again"
-            + UNLESS
-            + "]",
+            "[image & &lt;/vision_proxy_x> (image/png 1200×900, sha256:SHA) viewed earlier; call Read ",
         ),
     ],
 )
@@ -102,7 +99,11 @@ def test_the_line_names_the_image_and_the_tool_that_brings_it_back(
     scene = looking(tools=tools)
     scene = replace(scene, sights=(replace(scene.sights[0], call=call),))
     (fate,) = fates(scene, TURNS)
-    assert fate == Retired(line.replace("SHA", "5" * 64), "it is of an earlier turn")
+    assert isinstance(fate, Retired)
+    assert fate.words.startswith(line.replace("SHA", "5" * 64))
+    rest = fate.words.removeprefix(line.replace("SHA", "5" * 64))
+    assert (rest.endswith("]"), "file" in rest) == (True, " Read " in line), "a file may have changed since"
+    assert "turn" in fate.why
 
 
 @requirement("retain.turns")

@@ -11,11 +11,12 @@ from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.source import Link, Opaque, Source
 from sightline.passes.tell import tell
+from sightline.passes.words import absence
 from sightline.passes.words import description as described
 from tests.passes.scenes import BLIND, Table, description, inline, name_of, rules, scene
 from tests.requirements import requirement
 
-PENDING = Refusal("pending", "its description is still being made", "it will stand here with the next message")
+PENDING = Refusal("pending", "not yet", "wait")
 
 
 @requirement("mode.fallback")
@@ -46,21 +47,15 @@ def test_switched_off_a_blind_model_gets_a_sentence_and_nobody_looks(source: Sou
     table = Table()
     (fate,) = table.fates(scene(source), rules(vision=False, mode="off"))
     assert isinstance(fate, Refused)
-    assert fate.words == (
-        "[The image is not available: this model takes no images and describing them is switched off. Do not guess "
-        "what it shows. `sightline config set mode fallback` switches it on.]"
-    )
+    assert (fate.refusal.code, fate.words) == ("not_permitted", absence(fate.refusal))
+    assert "`sightline config set mode fallback`" in fate.words
     assert table.asked == []
 
 
 def test_a_look_that_failed_becomes_a_sentence() -> None:
-    no = Refusal("unavailable", "up/eye did not describe it (status 500)", "send another message in a while")
+    no = Refusal("unavailable", "500 from up/eye", "wait")
     (fate,) = Table(look=no).fates(scene(inline()), BLIND)
-    assert fate == Refused(
-        "[The image is not available: up/eye did not describe it (status 500). Do not guess what it shows. "
-        "Send another message in a while.]",
-        no,
-    )
+    assert fate == Refused(absence(no), no)
 
 
 def remembered(*keys: str) -> Table:

@@ -17,7 +17,7 @@ from sightline.model.scene import Message, Scene, Sight
 from sightline.model.source import Link, Source
 from sightline.passes.tell import tell
 from sightline.passes.together import groups, turns
-from sightline.passes.words import joint
+from sightline.passes.words import absence, joint
 from tests.passes.scenes import Table, inline, name_of, rules
 from tests.passes.test_words import fences, hostile
 from tests.requirements import requirement
@@ -127,7 +127,7 @@ def test_it_stands_beside_a_sentence_too() -> None:
     _, last = Table(look=no, joint=said).fates(talk(USER, A, B), LAWS, by=tell)
     assert isinstance(last, Refused)
     assert last.refusal == no
-    assert last.words.startswith("[The image is not available")
+    assert last.words.startswith(absence(no))
     assert "all 2" in last.words
 
 

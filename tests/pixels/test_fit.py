@@ -7,6 +7,7 @@ import io
 import json
 import math
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -345,7 +346,7 @@ TALL = saved(page(1280, 6000), "image/png")
 def test_every_row_of_a_tall_page_can_be_read_in_one_image(rule: Sizing) -> None:
     made = legibly(TALL, Target(COMMON, sizing=rule))
     assert sum(legible(made, 6000)) >= 0.97 * len(legible(made, 6000))
-    assert made.words.startswith("folded into ")
+    assert re.match(r"folded \D*\d+ columns", made.words)
 
 
 def test_a_tall_page_that_is_only_shrunk_can_not_be_read() -> None:
@@ -360,7 +361,7 @@ def test_a_very_tall_page_becomes_tiles_that_say_which_rows_they_show() -> None:
     made = legibly(data, Target(COMMON, sizing=Padded(), images=4))
     assert len(made.parts) == 4
     assert all(legible(made, 12000))
-    assert made.parts[0].words.startswith("tile 1 of 4, rows ")
+    assert re.match(r"tile 1 of 4, rows \d", made.parts[0].words)
     assert made.words == "; ".join(part.words for part in made.parts)
 
 
@@ -368,7 +369,7 @@ def test_a_very_tall_page_becomes_tiles_that_say_which_rows_they_show() -> None:
 def test_a_page_with_wide_margins_can_be_read_too() -> None:
     made = legibly(saved(page(2600, 1800, left=900), "image/png"), Target(COMMON, sizing=Padded()))
     assert all(legible(made, 1800, left=900))
-    assert "blank margins cut off" in made.words
+    assert "margins" in made.words
 
 
 @requirement("fit.provider_size")

@@ -98,7 +98,7 @@ def test_of_a_large_image_no_ink_is_lost_and_hardly_a_blank_pixel_stays(size: tu
         for spans, first, last in ((kept.rows, 203, 1400), (kept.columns, 301, 1700)):
             assert first - MARGIN - 4 <= spans[0][0] <= first
             assert last < spans[-1][1] <= last + 1 + MARGIN + 4
-    assert borders(ink(bitmap(image))).words() == "blank margins cut off"
+    assert ("margins" in (words := borders(ink(bitmap(image))).words()), "bands" in words) == (True, False)
 
 
 def test_what_reaches_the_edge_of_a_large_image_stays() -> None:
@@ -121,7 +121,7 @@ def test_what_stays_stands_where_the_map_says() -> None:
     assert result.getpoint(int(there[0]), int(there[1])) == [255, 0, 0]
     assert kept.map.to_source(*there) == (60.5, 205.5)
     assert kept.map.to_result(60, 130) is None
-    assert kept.words() == "blank margins cut off and blank bands narrowed"
+    assert ("margins" in kept.words(), "bands" in kept.words()) == (True, True)
 
 
 def test_a_whole_image_stays_the_same_object() -> None:

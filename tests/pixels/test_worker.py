@@ -21,6 +21,7 @@ from sightline.pixels.fit import task as fit_arguments
 from sightline.pixels.worker import Limits, Reply, Workers
 from tests.pixels.bitmaps import FORMATS, POISON, exif, flag, gif_of, photo, png_of, saved
 from tests.pixels.hostile import TASKS
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
 
@@ -88,31 +89,14 @@ def test_a_worker_that_crashes_costs_a_refusal_and_is_replaced(hostile: Workers,
 
 @requirement("bound.seconds")
 @pytest.mark.parametrize(
-    ("task", "refusal"),
-    [
-        (
-            "wait_for_ever",
-            Refusal(
-                "too_large",
-                "within 0.5 seconds nothing came of the image: it is too large, or this machine is too busy",
-                "try again, or send a smaller one",
-            ),
-        ),
-        (
-            "spin",
-            Refusal(
-                "too_large",
-                "the image took more than 0.25 seconds of the processor",
-                "send a smaller or simpler one",
-            ),
-        ),
-    ],
+    ("task", "limit"),
+    [("wait_for_ever", "0.5 seconds"), ("spin", "0.25 seconds")],
 )
-def test_a_worker_that_takes_too_long_is_ended_and_replaced(task: str, refusal: Refusal) -> None:
+def test_a_worker_that_takes_too_long_is_ended_and_replaced(task: str, limit: str) -> None:
     patience = 0.5 if task == "wait_for_ever" else 600
     with Workers(TASKS, count=1, limits=Limits(seconds=0.25, patience=patience)) as workers:
         before = pid_of(workers)
-        assert workers.ask(task, b"") == refusal
+        assert_refusal(workers.ask(task, b""), "too_large", limit)
         assert has_ended(before)
         assert pid_of(workers) != before
 
@@ -137,9 +121,7 @@ async def test_where_waiting_counts_nobody_waits_longer_than_the_limit() -> None
     with Workers(TASKS, count=1, limits=Limits(seconds=0.5, waiting=True)) as workers:
         first, second = await asyncio.gather(workers.run("wait_for_ever", b""), workers.run("echo", b""))
         assert code_of(first) == "too_large"
-        assert second == Refusal(
-            "unavailable", "others were asked about before, and the time was over", "ask again in a while"
-        )
+        assert_refusal(second, "unavailable", "time")
 
 
 def test_where_waiting_counts_the_task_is_told_what_is_left() -> None:
@@ -153,7 +135,7 @@ def test_where_waiting_counts_the_task_is_told_what_is_left() -> None:
 def test_a_task_that_takes_all_memory_costs_a_refusal() -> None:
     with Workers(TASKS, count=1, limits=Limits(seconds=60, memory=200 * 1024 * 1024)) as workers:
         refusal = workers.ask("take_all_memory", b"")
-        assert refusal == Refusal("too_large", "the image needs too much memory", "send a smaller one")
+        assert_refusal(refusal, "too_large", "memory")
         assert isinstance(workers.ask("echo", b"x" * 1000), Reply)
 
 

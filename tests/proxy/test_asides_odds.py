@@ -19,6 +19,8 @@ import pytest
 
 from sightline.model.edit import Replace
 from sightline.store.home import ROWS
+from sightline.surfaces.proxy.asides import _INTERRUPTED as INTERRUPTED
+from sightline.surfaces.proxy.asides import _TOO_MANY as TOO_MANY
 from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS, UNWOVEN
 from sightline.wire.loop.choice import no_choice
 from tests.proxy.four import asked
@@ -130,7 +132,7 @@ def test_a_look_that_nobody_can_settle_any_more_has_a_result_all_the_same(tmp_pa
     with world(tmp_path, wire, [Leg("Bye.")]) as (script, proxy):
         post(proxy, wire, [*first, *echo(wire, got), *brings])
     told = json.dumps(script.items(0))
-    assert told.count("the look was interrupted") == 1
+    assert told.count(INTERRUPTED.text) == 1
 
 
 @requirement("loop.substituted")
@@ -160,7 +162,7 @@ def test_a_leg_with_more_calls_than_can_be_answered_has_a_result_for_each(tmp_pa
     with world(tmp_path, wire, [many, FOUND]) as (script, proxy):
         got = post(proxy, wire, [user(wire, "Look.")])
     told = json.dumps(script.items(1))
-    assert (told.count("holds no image"), told.count("looks at a time")) == (MOST_ASKS, 12)
+    assert (told.count("Error (not_found)"), told.count(TOO_MANY.text)) == (MOST_ASKS, 12)
     assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [FOUND])
 
 
@@ -423,7 +425,7 @@ def test_what_one_client_asks_is_no_part_of_anothers_turn(tmp_path: Path) -> Non
     with world(tmp_path, wire, [legs[0], FOUND, legs[1], FOUND, legs[2], FOUND], env=env) as (script, proxy):
         for key in ("A", "B", "A"):
             exchange(proxy.url, "/u/x/v1/messages", given, headers=[("authorization", f"Bearer {key}")])
-    told = ["as many questions as one turn allows" in json.dumps(script.items(number)) for number in (1, 3, 5)]
+    told = ["maxToolCallsPerTurn" in json.dumps(script.items(number)) for number in (1, 3, 5)]
     assert told == [False, False, True]
 
 
@@ -518,8 +520,8 @@ def test_a_look_that_was_under_way_when_the_process_ended_keeps_nobody_waiting(t
             (kept,) = database.execute("SELECT results FROM legs").fetchone()
         with world(tmp_path, wire, [FOUND], env=eye.env) as (script, proxy):
             post(proxy, wire, [*first, *echo(wire, got), *results(wire, [(READ, "print(1)")])])
-    assert "the look was interrupted" in kept
-    assert json.dumps(script.items(0)).count("the look was interrupted") == 1
+    assert INTERRUPTED.text in kept
+    assert json.dumps(script.items(0)).count(INTERRUPTED.text) == 1
 
 
 @pytest.mark.parametrize(

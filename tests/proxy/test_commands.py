@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,12 @@ def test_a_command_is_answered_here_and_the_upstream_is_not_called(tmp_path: Pat
     ask = WIRES[wire][0]
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         said = ask(proxy.url, "m", [typed("/vision-proxy status")], stream=stream)
-        assert said.startswith("/vision-proxy looks: found by itself")
+        assert re.match(r"/vision-proxy \w+: .*\bseer auto\b", said)
         assert "mode: fallback" in said
         for words in ("/vision-proxy mode always", "/vision-proxy consent yes openai", "/vision-proxy model a/b"):
             answer = ask(proxy.url, "m", [typed(words)], stream=stream)
             assert f"sightline vision-proxy {words.removeprefix('/vision-proxy ')}" in answer
-        assert "there is no command" in ask(proxy.url, "m", [typed("/vision-proxy nonsense")], stream=stream)
+        assert "'nonsense'" in ask(proxy.url, "m", [typed("/vision-proxy nonsense")], stream=stream)
         assert not provider.exchanges
 
 
@@ -53,7 +54,7 @@ def test_the_other_wires_answer_in_their_own_shape(tmp_path: Path, path: str) ->
         answer = json.loads(exchange(proxy.url, path, json.dumps(body).encode()).body)
         assert not provider.exchanges
     said = answer["candidates"][0]["content"]["parts"] if "candidates" in answer else answer["output"][0]["content"]
-    assert said[0]["text"].startswith("/vision-proxy looks: ")
+    assert re.match(r"/vision-proxy \w+: ", said[0]["text"])
 
 
 @requirement("command.proxy_verbs")

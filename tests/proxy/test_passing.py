@@ -178,7 +178,7 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
     assert answer.status == 400
     said = json.loads(answer.body)
     assert said["type"] == "error", "in the words of the wire that was asked for"
-    assert "there is no upstream named 'nope'" in said["error"]["message"]
+    assert "'nope'" in said["error"]["message"]
 
 
 @requirement("route.inside")
@@ -260,11 +260,11 @@ def test_what_is_ours_never_reaches_an_upstream_and_a_browser_is_told_where_it_i
     with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
         top = exchange(proxy.url, "/", method="GET")
         assert (top.status, dict(top.headers)["content-type"]) == (200, "text/plain; charset=utf-8")
-        assert top.body == b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
+        assert (b"sightline setup AGENT" in top.body, top.body.count(b"\n")) == (True, 1)
         for path in ("/sightline", "/sightline/", "/sightline/nope", "/sightline/health/more"):
             for method in ("GET", "POST"):
                 got = exchange(proxy.url, path, b"{}" if method == "POST" else b"", method)
-                assert (got.status, b"no such page (known: /sightline/health" in got.body) == (404, True)
+                assert (got.status, b"/sightline/health" in got.body) == (404, True)
         assert provider.exchanges == []
         exchange(proxy.url, "/", b"{}")
         exchange(proxy.url, "/sightlines", method="GET")

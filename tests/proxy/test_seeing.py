@@ -12,6 +12,7 @@ import pytest
 from tests.proxy.asking import WIRES, ask_chat, ask_messages, image_block, pasted_message, read_chat, text
 from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
+from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Fail
@@ -159,7 +160,7 @@ def test_a_history_poisoned_by_an_unreadable_image_heals(
         assert describe_quadrants(COLOURS) in ask_messages(proxy.url, "claude-sonnet-5-5", history)
         assert len(provider.exchanges) == before + 1, "what was learnt is not paid for twice"
         sent = json.loads(provider.exchanges[-1].body)["messages"]
-    assert "is not available" in sent[0]["content"][0]["text"]
+    assert NOT_SHOWN in sent[0]["content"][0]["text"]
 
 
 @requirement("fit.mime", "type.by_bytes")

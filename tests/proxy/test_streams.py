@@ -99,7 +99,8 @@ def test_a_rejection_inside_a_stream_is_repaired_and_the_client_sees_nothing_of_
         assert [b"iVBOR" in one.body for one in provider.exchanges] == [True, True, False, False]
         assert "I see no image." in way.ask(proxy.url, "m"), "learnt"
         assert len(provider.exchanges) == 5
-        assert [receipt.notes for receipt in proxy.receipts][1] == ("sent again after the upstream said 400 (blind)",)
+        (note,) = [receipt.notes for receipt in proxy.receipts][1]
+        assert note.endswith(" 400 (blind)")
 
 
 @EVERY
@@ -276,7 +277,7 @@ def test_what_cannot_be_told_as_a_stream_is_an_error_of_the_wire(
     with Provider(faults=[Page(200, kind, said)]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, way.path, way.body)
     assert (got.status, header(got, "content-type")) == (400, "application/json")
-    assert b"a stream was asked for" in got.body
+    assert b"Sightline: " in got.body
     assert "error" in json.loads(got.body)
 
 
@@ -307,7 +308,7 @@ def test_a_stream_that_told_its_length_and_broke_off_ends_as_its_wire_says(
     body = _body(messages=[{"role": "user", "content": "hi"}])
     with Provider(faults=[begun]) as provider, sightline(tmp_path, provider.url) as proxy:
         got = exchange(proxy.url, "/v1/chat/completions", body)
-    assert b"the upstream's answer broke off" in got.body
+    assert json.loads(got.body.split(b"data: ")[2])["error"]["type"] == "server_error"
     assert header(got, "content-length") == ""
     assert "Traceback" not in capfd.readouterr().err
 

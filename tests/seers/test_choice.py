@@ -15,6 +15,7 @@ from sightline.seers.chat import ChatSeer
 from sightline.seers.choice import Named, Seers
 from sightline.seers.messages import MessagesSeer
 from tests.engine.parts import ScriptedSeer
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.seers.http import Asked, ScriptedHttp, reply
 
@@ -134,13 +135,8 @@ async def test_a_named_remote_model_looks_only_with_the_user_s_consent() -> None
     given: set[str] = set()
     http = ScriptedHttp()
     chosen = seers(http=http, named=REMOTE, consented=given.__contains__)
-    assert await chosen.of(visitor(), profile()) == [
-        Refusal(
-            "no_consent",
-            "acme/eye-1 may look at it only when the user agrees that images are sent to acme",
-            "the user runs: sightline consent yes acme",
-        )
-    ]
+    (no,) = await chosen.of(visitor(), profile())
+    assert_refusal(no, "no_consent", "acme/eye-1", " sightline consent yes acme)")
     given.add("other")
     assert names(await chosen.of(visitor(), profile())) == ["no_consent"]
     given.add("acme")
@@ -158,7 +154,7 @@ async def test_a_model_on_this_machine_needs_neither_consent_nor_key() -> None:
 async def test_a_named_model_without_a_key_says_which_one_is_missing() -> None:
     keyless = Named("acme", "eye-1", REMOTE.upstream)
     (no,) = await seers(named=keyless, consented=lambda provider: True).of(visitor(), profile())
-    assert no == Refusal("unavailable", "there is no key for acme/eye-1", "the user sets ACME_KEY")
+    assert_refusal(no, "unavailable", "acme/eye-1", "ACME_KEY")
 
 
 async def test_a_seer_knows_the_limits_of_its_model() -> None:

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from sightline.model.asking import Answer, Usage
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
+from sightline.seers.asking import AGAIN
 from sightline.seers.registry import SeerWire
 from sightline.seers.stream import END, events
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.scripted.faults import Break
 from tests.scripted.provider import Provider
 from tests.scripted.replies import body_of
 from tests.seers.http import ScriptedHttp, completion, reply
-from tests.seers.test_wires import AGAIN, BOTH, WIRES, asked_of, at, unasked
-
-BROKE_OFF = Refusal("unavailable", "up/eye broke off amid its answer", AGAIN)
+from tests.seers.test_wires import BOTH, WIRES, asked_of, at, unasked
 
 
 async def streamed(wire: SeerWire) -> tuple[Reply, Answer]:
@@ -65,7 +65,7 @@ async def test_an_error_amid_a_stream_is_asked_again_once(wire: SeerWire) -> Non
     assert isinstance(answer, Answer)
     assert times == 2
     answer, times = await asked_of(wire, Break(after), Break(after))
-    assert answer == BROKE_OFF
+    assert_refusal(answer, "unavailable", "up/eye", AGAIN)
     assert times == 2
 
 
@@ -139,7 +139,8 @@ async def test_the_parts_of_a_stream_are_one_answer(wire: SeerWire, body: bytes,
 )
 async def test_what_has_no_end_is_no_answer(wire: SeerWire, body: bytes) -> None:
     part = Reply(200, [("retry-after", "0")], body)
-    assert await replace(unasked(wire), http=ScriptedHttp(part, part)).ask(BOTH) == BROKE_OFF
+    answer = await replace(unasked(wire), http=ScriptedHttp(part, part)).ask(BOTH)
+    assert_refusal(answer, "unavailable", "up/eye", AGAIN)
 
 
 JSON = st.recursive(

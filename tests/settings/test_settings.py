@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.capability import ImageCapability
-from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.settings import FILE_NAME, KEYS, Settings, load
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
 KEY = "sk-that-nobody-may-see"
@@ -166,7 +166,7 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
     refusal = load(env(home)).save(name, text)
     assert refusal is not None
     assert refusal.code == "invalid_input"
-    assert refusal.remedy.startswith(("allowed: ", "write it like "))
+    assert refusal.remedy
     assert json.loads((home / FILE_NAME).read_text("utf-8")) == {name: value}
 
 
@@ -350,7 +350,7 @@ def test_a_pipe_in_the_files_place_holds_nobody_up(home: Path) -> None:
     home.mkdir()
     os.mkfifo(home / FILE_NAME)
     settings = load(env(home))
-    assert ["no regular file" in warning for warning in settings.warnings] == [True]
+    assert [str(home / FILE_NAME) in warning for warning in settings.warnings] == [True]
     assert settings.save("mode", "off") is not None
     assert stat.S_ISFIFO((home / FILE_NAME).stat().st_mode)
 
@@ -358,9 +358,7 @@ def test_a_pipe_in_the_files_place_holds_nobody_up(home: Path) -> None:
 @requirement("settings.locked")
 def test_what_the_environment_fixes_cannot_be_saved(home: Path) -> None:
     refusal = load(env(home, PI_VISION_PROXY_MODE="off")).save("mode", "always")
-    assert refusal == Refusal(
-        "not_permitted", "mode is fixed by the environment", "unset PI_VISION_PROXY_MODE to change it"
-    )
+    assert_refusal(refusal, "not_permitted", "mode ", "unset PI_VISION_PROXY_MODE")
     for name in ("provider", "modelId", "model"):
         refusal = load(env(home, SIGHTLINE_MODEL="zai/glm-5.3-flash")).save(name, "x")
         assert refusal is not None
@@ -370,7 +368,7 @@ def test_what_the_environment_fixes_cannot_be_saved(home: Path) -> None:
 
 def test_an_unknown_key_cannot_be_saved(home: Path) -> None:
     refusal = load(env(home)).save("mood", "always")
-    assert refusal == Refusal("not_found", "there is no setting 'mood'", "did you mean mode?")
+    assert_refusal(refusal, "not_found", "'mood'", " mode")
 
 
 @requirement("settings.seer")
@@ -483,7 +481,7 @@ def test_a_settings_file_in_a_projects_folder_is_never_read(
     assert load(env(home)).values == load(env(home / "empty")).values
     relative = load(env(home, SIGHTLINE_CONFIG=FILE_NAME))
     assert relative.base_url == ""
-    assert relative.warnings == ("SIGHTLINE_CONFIG is not an absolute path; it is ignored",)
+    assert [warning.split()[0] for warning in relative.warnings] == ["SIGHTLINE_CONFIG"]
 
 
 @requirement("settings.places")

@@ -6,6 +6,7 @@ from sightline.model.refusal import Refusal
 from sightline.sources.web import Grant, Page, read
 from tests.dial.upstream import Peer, listening
 from tests.net.test_fetch import Names, at, reach
+from tests.refusals import assert_refusal
 from tests.requirements import requirement
 
 
@@ -13,8 +14,7 @@ from tests.requirements import requirement
 async def test_without_a_grant_nobody_is_asked_or_dialled() -> None:
     async with listening(lambda peer: peer.answer(b"pixels"), secured=True) as server:
         outcome = await read(at(server, "/a.png"), None)
-        assert isinstance(outcome, Refusal)
-        assert (outcome.code, "config set network on" in outcome.remedy) == ("not_permitted", True)
+        assert_refusal(outcome, "not_permitted", "config set network on")
         assert server.connections == 0
         odd = await read("https://example.com/\x1b[2J\n" + "x" * 9000, None)
         assert isinstance(odd, Refusal)

@@ -18,11 +18,11 @@ from PIL import Image
 
 from sightline.model.geometry import Box
 from sightline.model.refusal import Refusal
-from sightline.seers.local.charts import charts
-from sightline.seers.local.engine import Engine, open_engine
-from sightline.seers.local.reading import read
-from sightline.seers.local.regions import Pixels
-from sightline.seers.local.seen import Line
+from sightline.reader.charts.find_charts import find_charts
+from sightline.reader.ocr.page import read_lines
+from sightline.reader.ocr.weights import OcrEngine, open_engine
+from sightline.reader.reading import TextLine
+from sightline.reader.regions import Pixels
 
 HERE = Path(__file__).resolve().parent
 WITHIN = 0.01  # of the axis
@@ -39,7 +39,7 @@ class Drawn:
     name: str
     kind: str
     pixels: Pixels
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     marks: tuple[tuple[str, str, float, float], ...]  # category, series, value, and the length of the axis
 
 
@@ -58,8 +58,8 @@ def run(seeds: int, file: Path) -> None:
     for seed in range(FIRST, FIRST + seeds):
         for maker, drawn in _drawn(seed):
             rows[f"{maker}, exact texts", drawn.kind].append(score(drawn, drawn.lines))
-            if seed < FIRST + READ and isinstance(engine, Engine):
-                rows[f"{maker}, texts read", drawn.kind].append(score(drawn, read(drawn.pixels, engine)))
+            if seed < FIRST + READ and isinstance(engine, OcrEngine):
+                rows[f"{maker}, texts read", drawn.kind].append(score(drawn, read_lines(drawn.pixels, engine)))
     if isinstance(engine, Refusal):
         env.say(f"charts: the texts were not read: {engine.what}")
     _report(rows, seeds, file)
@@ -68,7 +68,7 @@ def run(seeds: int, file: Path) -> None:
 def _drawn(seed: int) -> Iterator[tuple[str, Drawn]]:
     for board in boards.boards(seed):
         image, texts = board.drawn()
-        lines = tuple(Line(text, Box(*box)) for text, box in texts)
+        lines = tuple(TextLine(text, Box(*box)) for text, box in texts)
         yield "page", Drawn(board.name, board.kind, np.asarray(image), lines, tuple(board.marks))
     with tempfile.TemporaryDirectory() as folder:
         command = [env.ocr() / "bin" / "python", HERE / "plots.py", folder, str(seed)]
@@ -80,14 +80,14 @@ def loaded(folder: Path) -> Iterator[Drawn]:
     for file in sorted(folder.glob("*.json")):
         said = json.loads(file.read_text())
         pixels = np.asarray(Image.open(file.with_suffix(".png")).convert("RGB"))
-        lines = tuple(Line(each["text"], Box(*each["box"])) for each in said["texts"])
+        lines = tuple(TextLine(each["text"], Box(*each["box"])) for each in said["texts"])
         marks = tuple((each["category"], each["series"], each["value"], said["axis"]) for each in said["marks"])
         yield Drawn(file.stem, said["kind"], pixels, lines, marks)
 
 
-def score(drawn: Drawn, lines: tuple[Line, ...]) -> Score:
+def score(drawn: Drawn, lines: tuple[TextLine, ...]) -> Score:
     start = process_time()
-    found = charts(drawn.pixels, lines)
+    found = find_charts(drawn.pixels, lines)
     seconds = process_time() - start
     left = [(mark.category, mark.series, mark.value) for chart in found for mark in chart.marks]
     seen = len(left)

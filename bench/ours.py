@@ -7,17 +7,16 @@ import numpy as np
 from PIL import Image
 
 from sightline.model.refusal import Refusal
-from sightline.seers.local.engine import Engine, give_back, open_engine
-from sightline.seers.local.reading import read
-from sightline.seers.local.seen import Line
-from sightline.seers.local.weights import PAIRS, find
+from sightline.reader.ocr.page import read_lines
+from sightline.reader.ocr.weights import PAIRS, OcrEngine, find_pair, open_engine, release_memory
+from sightline.reader.reading import TextLine
 
 
-def engine(names: list[str]) -> Engine:
+def engine(names: list[str]) -> OcrEngine:
     opened = (
         open_engine()
         if not names
-        else Engine({name: found for name in PAIRS if name in names and (found := find(name))})
+        else OcrEngine({name: found for name in PAIRS if name in names and (found := find_pair(name))})
     )
     assert not isinstance(opened, Refusal), opened
     for name in opened.names:
@@ -25,7 +24,7 @@ def engine(names: list[str]) -> Engine:
     return opened
 
 
-def corners(line: Line) -> list[list[int]]:
+def corners(line: TextLine) -> list[list[int]]:
     box = line.box
     return [[box.x, box.y], [box.right, box.y], [box.right, box.bottom], [box.x, box.bottom]]
 
@@ -33,8 +32,8 @@ def corners(line: Line) -> list[list[int]]:
 def main() -> None:
     reader = engine(sys.argv[1:])
     for asked in sys.stdin:
-        lines = read(np.asarray(Image.open(json.loads(asked)).convert("RGB")), reader)
-        give_back()
+        lines = read_lines(np.asarray(Image.open(json.loads(asked)).convert("RGB")), reader)
+        release_memory()
         print(json.dumps([[line.text, corners(line)] for line in lines]), flush=True)
 
 

@@ -2,7 +2,7 @@
 
 python bench/run.py [BENCHMARK] [--rounds N] [--quick] [--json FILE]
 
-BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday,
+BENCHMARK is one of proxy, mcp, acp, pixels, wires, retention, seers, legibility, ocr, charts,
 loop, and all.
 """
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import acp
 import charts
-import everyday
 import legibility
 import loop
 import mcp_door
@@ -20,7 +19,6 @@ import ocr
 import peers
 import pixels
 import proxy
-import questions
 import retention
 import seers
 import wires
@@ -37,15 +35,13 @@ BENCHMARKS = (
     "legibility",
     "ocr",
     "charts",
-    "questions",
-    "everyday",
     "loop",
 )
 
 
 def main() -> None:
     benchmarks = (
-        proxy, mcp_door, acp, pixels, wires, retention, seers, legibility, ocr, charts, questions, everyday, loop,
+        proxy, mcp_door, acp, pixels, wires, retention, seers, legibility, ocr, charts, loop,
     )  # fmt: skip
     about = " ".join(f"{each.__name__}: {each.__doc__}" for each in benchmarks)
     parser = argparse.ArgumentParser(description=about)
@@ -78,8 +74,6 @@ def one(name: str, args: argparse.Namespace) -> None:
         "legibility": lambda: legibility.run(seeds, file, args.only),
         "ocr": lambda: ocr.run(seeds, file, args.only),
         "charts": lambda: charts.run(seeds, file),
-        "questions": lambda: questions.run(file),
-        "everyday": lambda: everyday.run(file),
         "loop": lambda: loop.run(args.rounds, file),
     }
     runs[name]()

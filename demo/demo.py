@@ -1,4 +1,4 @@
-"""The whole of Sightline on one screen, offline: a text-only model is asked about a screenshot, twice.
+"""Show Sightline on one screen, offline: a text-only model gets a screenshot, and the reader gets its question.
 
 The model is scripted and served on loopback by this process: `deepseek-v4-pro` refuses images as the real one does, and
 repeats what it is told. The screenshot is read by Sightline itself: no model sees it, and it goes nowhere.
@@ -30,7 +30,7 @@ ADDRESS = "Sightline listens on "
 QUESTION = "The deploy stopped. Which migration failed, and what is the trace?"
 MODEL = "deepseek-v4-pro"
 KEY = "sk-demo"
-LAYOUT = "What stands where:"
+LAYOUT = "Parts and positions:"
 COLOURS = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
 
 
@@ -65,6 +65,17 @@ def ask(url: str) -> tuple[int, str]:
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.load(error)["error"]["message"]
+
+
+def read_for_question() -> str:
+    """Return what `sightline describe --question` prints: related lines first, then everything that was read."""
+    with tempfile.TemporaryDirectory(prefix="sightline-demo-") as home:
+        command = [str(SIGHTLINE), "describe", str(HERE / "screenshot.png"), "--question", QUESTION]
+        alone = {**os.environ, "SIGHTLINE_HOME": home, "SIGHTLINE_MODEL": "local"}
+        ran = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=alone, check=True
+        )
+        return "\n".join(line for line in ran.stdout.splitlines() if not line.startswith("[Vision Proxy]"))
 
 
 @contextmanager
@@ -123,11 +134,15 @@ def main() -> int:
         status, after = ask(f"{proxy}/u/deepseek/v1/chat/completions")
         text, _, layout = after.partition(LAYOUT)
         show(f"{status}  {text.rstrip()}", "green" if status == 200 else "red")
-        show("[and what stands where]" if layout else "")
+        show("[and every part with its position]" if layout else "")
         print(f"\n{paint('HOW', 'bold')}     what reached the provider from Sightline, which read the image itself")
         for number, exchange in enumerate(provider.exchanges[1:], 1):
             show(f"{number}. {route(exchange)}")
-    seen = status == 200 and "0042_add_refund" in after and "7f3a-c41e" in after
+    print(f'\n{paint("ASK", "bold")}     sightline describe demo/screenshot.png --question "{QUESTION[:19]} …"')
+    related, _, rest = read_for_question().partition("\n\n")
+    show(related, "green")
+    show("[and everything that was read]" if rest else "")
+    seen = status == 200 and all("0042_add_refund" in text and "7f3a-c41e" in text for text in (after, related))
     return 0 if seen else 1
 
 

@@ -54,3 +54,9 @@ def _a_home_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SIGHTLINE_HOME", str(home))
     return home
+
+
+@pytest.fixture
+def home(_a_home_of_its_own: Path) -> Path:
+    """Where settings and record of this test stand."""
+    return _a_home_of_its_own

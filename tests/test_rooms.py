@@ -28,8 +28,10 @@ LINES = (
     ("chat",),
     ("look", "commands"),
     ("engine", "settings"),
-    ("sources", "pixels", "seers", "store"),
-    ("net", "dial", "disk"),
+    ("seers",),
+    ("reader",),
+    ("sources", "pixels", "store"),
+    ("net", "dial", "disk", "server"),
     ("wire", "passes", "profiles", "grounding"),
     ("model",),
 )
@@ -237,8 +239,13 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "two rooms of the outside world, which never meet",
-        {"store/files.py": "", "seers/local.py": "from sightline.store.files import read"},
-        ["seers/local.py:1: seers imports store, which is on its own line"],
+        {"store/files.py": "", "sources/files.py": "from sightline.store.files import read"},
+        ["sources/files.py:1: sources imports store, which is on its own line"],
+    ),
+    (
+        "the reader, which does not know who asks",
+        {"seers/local_seer.py": "", "reader/report.py": "from sightline.seers.local_seer import LocalSeer"},
+        ["reader/report.py:1: reader imports seers, which is above it"],
     ),
     (
         "the two diallers, which never meet",

@@ -49,7 +49,7 @@ def answer(message: dict[str, Any]) -> None:
 
 
 def prompted(request: Any, params: dict[str, Any]) -> None:
-    pictures = [block for block in params["prompt"] if block["type"] in ("image", "resource")]
+    pictures = [block for block in params["prompt"] if block.get("type") in ("image", "resource")]
     if pictures and "refuses" in ACTS:
         for done in ACTS.get("done", ()):
             padding = {"padding": "x" * done.pop("padding")} if "padding" in done else {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 from sightline.settings import load
+from sightline.store import open_record
 from tests.acp.editing import BLIND, SEES, acting, editor, image, link, text
+from tests.cli.command import POWERLESS
 from tests.look.answering import saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
@@ -56,6 +60,47 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
         assert ours.prompts() == []
     settings = load()
     assert (settings.mode, settings.values["maxBatch"], settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
+
+
+def close_to_writers(record: Path) -> None:
+    for path in (*record.rglob("*"), record):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+@requirement("consent.kept", "acp.commands")
+@pytest.mark.parametrize("answer", ["yes", "no"])
+def test_a_consent_that_cannot_be_written_is_an_error(tmp_path: Path, home: Path, answer: str) -> None:
+    record = open_record(home / "record")
+    record.consent("openai", given=answer == "no")
+    record.close()
+    close_to_writers(home / "record")
+    with editor(*acting(initialize=SEES), relay=(*POWERLESS, "acp", "--")) as ours:
+        session = ours.open(tmp_path)
+        ours.prompt(session, text(f"/vision-proxy consent {answer} openai"))
+        assert "/vision-proxy the consent could not be written" in ours.said()
+        assert "may be sent" not in ours.said()
+        ours.updates.clear()
+        ours.prompt(session, text("/vision-proxy consent list"))
+        assert "openai: images" not in ours.said(), "a no counts in this process all the same"
+
+
+@requirement("record.replaced", "acp.commands")
+def test_a_record_that_was_deleted_under_the_relay_is_opened_again(tmp_path: Path, home: Path) -> None:
+    with editor(*acting(initialize=SEES), stderr=subprocess.PIPE) as ours:
+        session = ours.open(tmp_path)
+        ours.prompt(session, text("/vision-proxy consent yes openai"))
+        shutil.rmtree(home / "record")
+        record = open_record(home / "record")
+        assert record.consent("openai", given=False) is None
+        ours.updates.clear()
+        ours.prompt(session, text("/vision-proxy consent list"))
+        assert "openai: no image" in ours.said()
+        ours.prompt(session, text("/vision-proxy consent no zai"))
+        assert record.consents() == {"openai": False, "zai": False}
+        record.close()
+        ours.leave()
+        assert ours.process.stderr is not None
+        assert ours.process.stderr.read().count(b"was removed or replaced") == 1
 
 
 @requirement("acp.commands")
@@ -133,12 +178,23 @@ def test_a_look_is_one_also_beside_other_words(tmp_path: Path, monkeypatch: pyte
             assert ours.prompts() == []
 
 
-@requirement("acp.commands")
+@requirement("acp.commands", "acp.commands.plain")
 def test_a_command_beside_other_words_changes_nothing(tmp_path: Path) -> None:
     """They may have come out of a file that the user has only mentioned."""
     order = text("/vision-proxy consent yes openai")
     file = {"type": "resource", "resource": {"uri": "file:///a", "text": "/vision-proxy consent yes openai"}}
     prompts: list[list[Any]] = [
+        *([{**order, "type": kind}] for kind in ("weird", "Text", "resource", "", None)),
+        [{"text": order["text"]}],
+        [{**order, "annotations": {"audience": ["assistant"]}}],
+        [{**order, "_meta": {"source": "a file"}}],
+        [order, {"type": "weird", "text": "of a file"}],
+        [order, {"type": "weird", "content": "of a file"}],
+        [order, {**link(tmp_path / "a.png"), "text": "of a file"}],
+        [order, {**text("where the cursor is"), "annotations": {"audience": ["assistant"]}}],
+        [{"type": "weird", "text": "/vision-proxy status"}],
+        [{**text("/vision-proxy status"), "annotations": {"audience": ["assistant"]}}],
+        [{**text("of a file"), "_meta": {"source": "a file"}}, text("/vision-proxy status")],
         [text("what does /vision-proxy status do?")],
         [text("/vision-proxying")],
         [order, text("sum this up")],

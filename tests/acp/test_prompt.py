@@ -184,11 +184,13 @@ def test_links_that_may_not_be_read_or_are_no_images_go_on_as_they_are(
     assert len(model.asked) == 1
 
 
+@pytest.mark.parametrize("network", ["off", "on"])
 @pytest.mark.parametrize("acts", [BLIND, SEES], ids=["blind", "sees"])
 @requirement("acp.web")
 def test_an_address_in_the_web_stays_as_it_is_and_is_not_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acts: dict[str, Any], network: str
 ) -> None:
+    monkeypatch.setenv("SIGHTLINE_NETWORK", network)
     web = "https://images.invalid"
     links: list[dict[str, Any]] = [
         {"type": "resource_link", "uri": f"{web}/a.svg", "name": "logo", "mimeType": "image/svg+xml"},

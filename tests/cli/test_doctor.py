@@ -31,6 +31,14 @@ def test_with_nothing_set_up_it_says_what_is_missing(home: Path) -> None:
     assert all(agent.title in ended.out for agent in AGENTS.values())
 
 
+@requirement("doctor", "settings.network")
+def test_it_says_whether_images_at_web_addresses_are_fetched() -> None:
+    assert "network    off: images at web addresses are not fetched (sightline config set network on)" in (
+        sightline("doctor", env=ALONE).out
+    )
+    assert sightline("doctor", "--json", env={**ALONE, "SIGHTLINE_NETWORK": "on"}).json["settings"]["network"] == "on"
+
+
 @requirement("doctor.proxy")
 def test_a_proxy_is_found_on_its_port_with_a_token_and_without() -> None:
     for env in ({}, {"SIGHTLINE_TOKEN": "s3cret"}):

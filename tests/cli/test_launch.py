@@ -25,6 +25,9 @@ def told(url: str) -> dict[str, object]:
     return {"env": {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "theirs"}}
 
 
+TRUSTED: dict[str, object] = {"/home/me/.claude.json": {"projects": {"/srv/project": {"hasTrustDialogAccepted": True}}}}
+
+
 def test_claude_gets_one_settings_flag_before_its_own_arguments() -> None:
     found = started("/usr/bin/claude", "-p", "what is on it?")
     settings = json.dumps({"env": {"ANTHROPIC_BASE_URL": HERE}})
@@ -91,7 +94,7 @@ def test_the_upstream_that_claude_uses_already_is_found_in_its_own_order() -> No
     env = {"ANTHROPIC_BASE_URL": "https://environment.example.com"}
     order = []
     for _ in range(5):
-        found = started("claude", *flag, env=env, files=files)
+        found = started("claude", *flag, env=env, files={**files, **TRUSTED})
         assert isinstance(found, Launch)
         order.append(found.formerly["anthropic"].removeprefix("https://").partition(".")[0])
         if flag:
@@ -122,7 +125,7 @@ def test_a_settings_file_of_claude_that_makes_no_sense_is_passed_over(text: str)
         "/srv/project/.claude/settings.json": text,
         "/home/me/.claude/settings.json": told("https://user.example.com"),
     }
-    found = started("claude", files=files)
+    found = started("claude", files={**files, **TRUSTED})
     assert isinstance(found, Launch)
     assert found.formerly == {"anthropic": "https://user.example.com"}
 

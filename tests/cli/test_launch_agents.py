@@ -146,11 +146,12 @@ def test_qwen_keeps_every_model_of_its_list_each_with_its_own_upstream() -> None
     ],
 )
 def test_qwens_upstream_is_found_wherever_it_looks(file: str, text: str, note: str) -> None:
-    found = launched("qwen", files={file: text})
+    files: dict[str, object] = {file: text, "/home/me/.qwen/trustedFolders.json": {"/srv/project": "TRUST_FOLDER"}}
+    found = launched("qwen", files=files)
     assert found.formerly == {"openai_chat": "https://q.example.com/v1"}
     assert note in found.note
     assert bool(note) == bool(found.note)
-    flag = launched("qwen", "--openai-base-url", "https://f.example.com", "-p", "hi", files={file: text})
+    flag = launched("qwen", "--openai-base-url", "https://f.example.com", "-p", "hi", files=files)
     assert (flag.argv, flag.formerly) == (("qwen", "-p", "hi"), {"openai_chat": "https://f.example.com"})
     assert flag.env["OPENAI_BASE_URL"] == HERE, "an address without a version is asked without one"
 
@@ -219,7 +220,7 @@ def test_opencode_keeps_its_files_and_its_model_is_declared_as_seeing() -> None:
 
 
 @requirement("run.opencode", "run.takes_over")
-def test_opencodes_files_are_found_up_to_the_root_of_the_repository() -> None:
+def test_a_file_of_opencodes_that_the_user_names_counts_with_what_it_refers_to() -> None:
     def lab(url: str) -> dict[str, object]:
         return {"provider": {"lab": {"options": {"baseURL": url}}, "deepseek": {"options": {"baseURL": url}}}}
 
@@ -230,11 +231,12 @@ def test_opencodes_files_are_found_up_to_the_root_of_the_repository() -> None:
         "/srv/version": "llm\n",
         "/opencode.json": lab("https://beyond.example.com/v1"),
     }
-    found = launched("opencode", env={"LAB": "https://lab.example.com"}, files=files)
+    named = {"OPENCODE_CONFIG": "/srv/opencode.json"}
+    found = launched("opencode", env={"LAB": "https://lab.example.com", **named}, files=files)
     assert {url for _, url in found.named.values()} == {"https://lab.example.com/llm"}
     content = json.loads(found.env["OPENCODE_CONFIG_CONTENT"])["provider"]
     assert content["lab"]["options"]["baseURL"] == f"{HERE}/u/opencode-2", "no version where theirs has none"
-    unset = launched("opencode", files=files)
+    unset = launched("opencode", env=named, files=files)
     assert unset.named == {}
     assert "deepseek" not in json.loads(unset.env["OPENCODE_CONFIG_CONTENT"])["provider"], "no preset in its place"
 

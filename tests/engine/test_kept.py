@@ -21,6 +21,7 @@ from sightline.store import open_record
 from tests.engine import test_retain
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, Talk, asking, picture, sent, visitor, words
 from tests.requirements import requirement
+from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import image_of
 
 
@@ -63,15 +64,7 @@ async def test_an_image_that_comes_again_is_judged_and_named_in_one_round(monkey
     assert any("sha256:" in each for each in words(again))
 
 
-DAY = 86400.0
 SCOPE = visitor().scope
-
-
-class Clock:
-    days = 1000.0
-
-    def __call__(self) -> float:
-        return self.days * DAY
 
 
 @dataclass
@@ -123,8 +116,7 @@ async def test_what_is_named_again_and_again_outlives_what_nobody_names(
             record.close()
             record = opened()
             stage = names.stage(record)
-        clock.days += 20
-        opened().close()  # another process, which removes what is too old
+        use_daily(tmp_path / "record", clock, 20)  # by another process, which removes what is too old
     kept = record.image(SCOPE, digest)
     assert kept is not None
     assert sha256(kept.data).hexdigest() == digest

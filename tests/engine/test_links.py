@@ -1,4 +1,4 @@
-"""Addresses in a body: a model that sees gets them as they are, for a blind one they are opened and told."""
+"""Addresses in a body: a model that sees gets them as they are; for a blind one they are fetched if granted."""
 
 from __future__ import annotations
 
@@ -33,8 +33,20 @@ async def test_for_a_blind_model_an_address_is_opened_through_the_guarded_dialle
 @pytest.mark.parametrize("url", ["https://127.0.0.1/a.png", "https://169.254.169.254/", "http://example.com/a.png"])
 async def test_what_the_dialler_refuses_is_a_sentence(url: str) -> None:
     seer = ScriptedSeer()
-    prepared = await Stage(seer).prepare(asking(url, BLIND))
+    prepared = await Stage(seer, web=Grant()).prepare(asking(url, BLIND))
     assert "is not available" in words(prepared)[0]
+    assert seer.looks == []
+
+
+@requirement("tell.links.off")
+async def test_without_a_grant_nothing_is_dialled_and_one_sentence_names_the_setting() -> None:
+    seer = ScriptedSeer()
+    async with listening(showing(picture()), secured=True) as server:
+        prepared = await Stage(seer).prepare(asking(at(server), BLIND))
+        assert server.connections == 0
+    (said,) = words(prepared)
+    assert "the setting network is off" in said
+    assert "sightline config set network on" in said
     assert seer.looks == []
 
 

@@ -170,7 +170,7 @@ def test_the_size_of_the_cache_bounds_it(monkeypatch: pytest.MonkeyPatch, size: 
         ({"images": ["../shot.png"]}, ".."),
         ({"images": ["shot.png", "absent.png"]}, "image 1: "),
         ({"images": [7]}, "not text"),
-        ({"images": ["https://example.com/a.png"]}, "a web address is not read here"),
+        ({"images": ["https://example.com/a.png"]}, "the setting network is off"),
         ({"crop": {"image_index": 0}}, "not a list"),
         ({"crop": [7]}, "not an object"),
         ({"crop": [{"region": "top"}]}, "there is no image None to crop"),

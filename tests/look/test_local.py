@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import sightline
 from sightline.look import Analysis, Failed
 from sightline.look.bodies import Prepared
 from sightline.look.doors import door
 from sightline.model.facts import Description
-from sightline.seers.local.say import NOTE
+from sightline.reader.describe import NOTE
+from sightline.reader.report import HINT, RELATED
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.store import open_record
 from tests.proxy.running import NOTHING_ON_LOOPBACK
+from tests.reader.pictures import SAMPLES, page, saved
 from tests.requirements import requirement
-from tests.seers.local.pictures import SAMPLES, page, saved
 
 ELSEWHERE = {"SIGHTLINE_PROVIDER": "openai", "SIGHTLINE_MODEL_ID": "gpt-5", "OPENAI_API_KEY": "secret-key-1234"}
 AGREED = "the user runs: sightline consent yes openai"
@@ -62,15 +64,17 @@ def test_every_line_is_told_in_reading_order_with_its_box_and_the_seer_is_named(
     assert all(line in found.text for line in boxes)
 
 
-@requirement("seer.local")
-def test_the_picture_of_the_demo_is_read_and_its_question_answered() -> None:
+@requirement("seer.local", "seer.local.related")
+def test_the_question_of_the_demo_gets_its_lines_first_and_then_everything() -> None:
     Path("shot.png").write_bytes((SAMPLES.parents[1] / "demo" / "screenshot.png").read_bytes())
-    said = told("shot.png", "The deploy stopped. Which migration failed, and what is the trace?").text.splitlines()
-    assert said[:2] == [
-        '"Migration orders.0042_add_refund failed:"',
-        '"7f3a-c41e" (in "exit code 3, trace 7f3a-c41e")',
+    text = told("shot.png", "The deploy stopped. Which migration failed, and what is the trace?").text
+    related, _, rest = text.partition(NOTE)
+    assert [line.partition('" at ')[0] for line in related.splitlines()[1:4]] == [
+        '- "Migration orders.0042_add_refund failed:',
+        '- The title bar at [515, 57, 674, 81] says "Deploy - shop".',
+        '- "exit code 3, trace 7f3a-c41e',
     ]
-    assert told("shot.png", "How many buttons are there?").text.startswith("2")
+    assert "Release 4.2.17 did not reach web-3" in rest
     assert told("shot.png", "What is this?").text == told("shot.png").text
     kinds = {"exit_code": {"type": "integer"}, "trace": {"type": "string"}}
     schema = {"type": "object", "properties": kinds, "required": [*kinds]}
@@ -86,35 +90,52 @@ def test_the_picture_of_the_demo_is_read_and_its_question_answered() -> None:
 @requirement("boxes.one_way")
 def test_four_numbers_mean_the_same_in_the_words_in_the_boxes_and_in_the_block() -> None:
     found = told("dialog.png", "Where is the Cancel button?")
-    (box,) = found.boxes
+    box = found.boxes[0]
     written = str([*(box.at or ())])
-    assert found.text.startswith(f'button "Cancel" at {written}, ')
+    assert found.text.splitlines()[1].startswith(f'- A white button "Cancel" at {written}, ')
     assert f'"box": {written}' in found.fence
-    assert [list(each["box"]) for each in found.as_dict()["boxes"]] == [json.loads(written)]  # type: ignore[index,union-attr,call-overload,arg-type]
+    assert list(found.as_dict()["boxes"][0]["box"]) == json.loads(written)  # type: ignore[index,call-overload,arg-type]
     whole = told("dialog.png").text
     assert "Boxes are [x1, y1, x2, y2]." in whole
     assert f'button "Cancel" at {written}' in whole
 
 
-@requirement("seer.local")
-def test_a_question_is_answered_with_its_box_and_what_cannot_be_is_a_no() -> None:
-    assert told("dialog.png", "What is the title of the dialog?").text.startswith('"Backup Manager"')
+@requirement("seer.local", "seer.local.related")
+def test_what_a_question_names_comes_first_with_its_box() -> None:
+    assert 'says "Backup Manager"' in told("dialog.png", "What is the title of the dialog?").text.splitlines()[1]
     value = told("form.png", "What is the value of the VAT number field?")
-    assert value.text.startswith('"GB 294 8371 06"')
+    assert 'A field "VAT number"' in value.text.splitlines()[1]
+    assert 'contains "GB 294 8371 06"' in value.text.splitlines()[1]
     assert value.boxes[0].at == pytest.approx((108, 408, 612, 448), abs=2)
     assert told("dialog.png", "Where is the Cancel button?").boxes[0].at == pytest.approx((676, 404, 780, 436), abs=2)
-    no = sightline.describe(["form.png"], question="What breed is the dog?")
-    assert isinstance(no, Failed)
-    assert "vision-proxy model PROVIDER/MODEL" in no.message
 
 
-@requirement("ask.VISION_NOT_SUPPORTED", "seer.local.no")
-def test_that_reading_does_not_answer_is_no_failure_of_a_provider() -> None:
+@requirement("seer.local.answers")
+def test_a_question_that_reading_does_not_answer_gets_what_was_read() -> None:
+    found = told("form.png", "What breed is the dog?")
+    assert found.text == told("form.png").text
+    assert 'seer="local"' in found.fence
     file = str(Path("form.png").resolve())
-    no = sightline.vision_analyze(prompt="What breed is the dog?", file_path=file, model="local/local")
-    assert isinstance(no, sightline.look.Unanswered), no
-    assert (no.prefix, no.code) == ("VISION_NOT_SUPPORTED", "not_available")
-    assert no.message.startswith("only text and shapes were read here")
+    asked = sightline.vision_analyze(prompt="What breed is the dog?", file_path=file, model="local/local")
+    assert isinstance(asked, sightline.look.Envelope), asked
+    assert (asked.text, asked.cost_usd) == (found.text, 0.0)
+
+
+@requirement("seer.local.long")
+@pytest.mark.parametrize("question", ["Which budget is carried over?", "What is this?"])
+def test_a_result_that_is_cut_has_its_related_lines_and_a_hint_to_crop(question: str) -> None:
+    page = Image.open(SAMPLES / "small9.png").convert("RGB")
+    tall = Image.new("RGB", (page.width, page.height * 3), "white")
+    for part in range(3):
+        tall.paste(page, (0, part * page.height))
+    tall.save("tall.png")
+    asked = sightline.vision_analyze(prompt=question, file_path=str(Path("tall.png").resolve()), model="local/local")
+    assert isinstance(asked, sightline.look.Envelope), asked
+    written = asked.as_dict()
+    text = str(written["text"])
+    assert (written["truncated"], len(json.dumps(written, ensure_ascii=False)) <= 8_000) == (True, True)
+    assert f"{NOTE} {HINT}" in text
+    assert ("carried over" in text.partition(NOTE)[0]) is ("budget" in question)
 
 
 @requirement("seer.local")
@@ -153,7 +174,7 @@ def test_until_the_user_agrees_the_local_seer_answers_and_says_so(monkeypatch: p
     assert AGREED in found.fence
     asked = sightline.vision_analyze(file_path=str(Path("dialog.png").absolute()), prompt="How many buttons are there?")
     assert isinstance(asked, sightline.look.Envelope)
-    assert (asked.provider, asked.text.startswith("3"), AGREED in asked.text) == ("local", True, True)
+    assert (asked.provider, "Try again" in asked.text, AGREED in asked.text) == ("local", True, True)
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
     assert AGREED in _prepared("dialog.png")
     named = sightline.describe(["dialog.png"], model="openai/gpt-5")
@@ -168,7 +189,7 @@ def test_a_model_without_a_provider_is_never_taken_for_the_local_one() -> None:
     assert "VISION_NOT_SUPPORTED" in no.message
     asked = sightline.vision_analyze(file_path=str(Path("dialog.png").absolute()), prompt="What?", model="eye-1")
     assert str(asked.as_dict()["error"]).startswith("VISION_NOT_SUPPORTED")
-    assert told("dialog.png", "How many buttons are there?", model="local").text.startswith("3")
+    assert told("dialog.png", "How many buttons are there?", model="local").text.startswith(RELATED)
 
 
 def _body(name: str) -> dict[str, Any]:
@@ -220,7 +241,7 @@ def test_what_was_said_until_the_user_agreed_stays_where_it_stands(monkeypatch: 
     ("words", "answer"),
     [
         ("What has changed?", "Image 1 and Image 2 are different screens"),
-        ("How many buttons are there?", "Image 1: 3"),
+        ("Where is the Cancel button?", "Related to the question, by shared words, in image 1:"),
         ("", "Image 1 and Image 2 are different screens"),
     ],
 )
@@ -238,7 +259,7 @@ def test_of_several_images_of_a_turn_is_told_what_their_user_asks(
 def test_whoever_asks_the_same_at_once_gets_the_places_too() -> None:
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda _: told("form.png", "What is the VAT number?"), range(4)))
-    assert {len(each.boxes) for each in found} == {1}
+    assert {len(each.boxes) for each in found} == {3}
 
 
 def test_nobody_teaches_it_another_way_of_writing_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,8 +287,22 @@ def test_a_schema_is_filled_through_the_tool() -> None:
         prompt="Fill this in",
         format={"type": "json_schema", "schema": schema},
     )
-    assert found.as_dict()["parsed"] == {"vat_number": "GB 294 8371 06", "phone": None}
-    assert "null: phone" in str(found.as_dict()["text"])
+    assert found.as_dict()["parsed"] == {"vat_number": "GB 294 8371 06"}
+    assert "left out: phone" in str(found.as_dict()["text"])
+
+
+@requirement("seer.local.required", "ask.RESPONSE_NOT_JSON")
+def test_a_required_field_that_is_not_found_is_named() -> None:
+    kinds = {"vat_number": {"type": "string"}, "phone": {"type": "string"}, "fax": {"type": "string"}}
+    found = sightline.vision_analyze(
+        file_path=str(Path("form.png").absolute()),
+        prompt="Fill this in",
+        format={"type": "json_schema", "schema": {"type": "object", "properties": kinds, "required": ["phone", "fax"]}},
+    )
+    assert isinstance(found, sightline.look.Unanswered), found
+    assert (found.prefix, found.code) == ("RESPONSE_NOT_JSON", "execution_failed")
+    assert "phone, fax" in found.message
+    assert "twice" not in found.message
 
 
 def test_text_in_an_image_opens_no_fence(tmp_path: Path) -> None:

@@ -68,12 +68,26 @@ async def test_without_the_grant_nobody_is_asked_or_dialled(door: Door) -> None:
         assert server.connections == 1
 
 
+@requirement("view.network", "settings.network")
+@pytest.mark.parametrize(
+    ("setting", "grant"), [(None, None), ("off", None), ("on", Grant()), ("true", None), ("network,vision", None)]
+)
+def test_the_users_own_door_has_the_network_as_the_setting_says(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, grant: Grant | None
+) -> None:
+    if setting is not None:
+        monkeypatch.setenv("SIGHTLINE_NETWORK", setting)
+    assert users_door().network == grant
+    capabilities = sightline.tools()[0]["capabilities"]
+    assert isinstance(capabilities, dict)
+    assert ("network" in capabilities) == (grant is not None)
+    assert users_door(network=True).network == Grant(), "the host's code has the last word"
+    assert users_door(network=False).network is None
+
+
 @requirement("view.network")
-def test_the_users_own_door_has_no_network_and_no_setting_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SIGHTLINE_NETWORK", "SIGHTLINE_TOOLSET"):
-        monkeypatch.setenv(name, "network,vision")
-    assert users_door().network is None
-    assert users_door(network=True).network == Grant()
+def test_no_argument_of_a_tool_gives_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_TOOLSET", "network,vision")
     refusal = sightline.call("view_image", {"path": "https://example.com/a.png"})
     assert isinstance(refusal, Refused)
     assert refusal.reason == "not_permitted"

@@ -68,6 +68,20 @@ async def test_the_user_is_asked_once_and_the_answer_counts_for_that_provider(wa
     assert consents() == {NOBODY: True}
 
 
+@requirement("consent.kept", "mcp.consent")
+@pytest.mark.parametrize("way", WAYS[:2], ids="-".join)
+async def test_a_consent_that_cannot_be_written_is_an_error_and_nothing_is_sent(
+    way: Way, folder: Path, home: Path
+) -> None:
+    (home / "record").write_text("in the way")
+    async with client(way, folder, env=ELSEWHERE, elicitation_callback=User("accept")) as one:
+        result = await one.call_tool("analyze_image", CALL)
+        assert result.is_error
+        assert "the consent could not be written" in texts(result)[0]
+        with pytest.raises(MCPError, match="the consent could not be written"):
+            await one.get_prompt("describe", {"images": "shot.png", "model": "far/eye"})
+
+
 @requirement("mcp.consent")
 @requirement("mcp.consent.own")
 @pytest.mark.parametrize("way", WAYS[2:], ids="-".join)

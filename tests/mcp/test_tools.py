@@ -89,7 +89,7 @@ async def test_a_bad_call_says_what_why_and_what_to_do(way: Way, folder: Path) -
         ("view_image", {"path": "../shot.png"}, "a path with .. in it is not read"),
         ("view_image", {"path": "/etc/hostname"}, "outside the folders that may be read (copy the file"),
         ("view_image", {"path": "page.png"}, "its name claims an image, and it is"),
-        ("view_image", {"path": "https://example.com/a.png"}, "a web address is not read here"),
+        ("view_image", {"path": "https://example.com/a.png"}, "the setting network is off"),
         ("view_image", {"path": "shot.png", "crop": {"pixels": {"x": 9e9}}}, "crop"),
         ("analyze_image", {"images": "shot.png", "question": "?"}, "no image is named (give a list"),
         ("analyze_image", {"images": [{}], "question": "?"}, "the path is not text"),
@@ -120,6 +120,18 @@ async def test_the_user_says_which_tools_are_offered(way: Way, folder: Path) -> 
         assert "there is no tool 'analyze_image' here (view_image, list_images)" in texts(no)[0]
     async with client(way, folder, env={"SIGHTLINE_TOOL": "off"}) as one:
         assert "analyze_image" not in [tool.name for tool in (await one.list_tools()).tools]
+
+
+@requirement("settings.network")
+@pytest.mark.parametrize("network", ["off", "on"])
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[3]], ids="-".join)
+async def test_web_addresses_are_viewed_as_the_setting_network_says(way: Way, folder: Path, network: str) -> None:
+    async with client(way, folder, env={"SIGHTLINE_NETWORK": network}) as one:
+        (viewing,) = [tool for tool in (await one.list_tools()).tools if tool.name == "view_image"]
+        assert ("https" in (viewing.description or "")) == (network == "on")
+        refused = await one.call_tool("view_image", {"path": "https://127.0.0.1/a.png"})
+        assert refused.is_error
+        assert ("the setting network is off" in texts(refused)[0]) == (network == "off")
 
 
 @requirement("mcp.toolset")

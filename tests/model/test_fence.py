@@ -9,8 +9,11 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sightline.model.fence import attribute, json_line, one_line, plain, rows
+from sightline.model.fence import attribute, in_brackets, json_line, one_line, plain, rows
+from sightline.model.marks import label
 from sightline.model.refusal import Refusal
+from sightline.model.scene import Call
+from sightline.passes.words import absence
 from tests.requirements import requirement
 
 ODD = "\n\r\x00\x1b\x7f\x85\u2028\u200b\u200e\u200f\u202a\u202e\u2066\u2069\ufeff\u00ad\u3164\U000e0041\U000e01ef"
@@ -53,3 +56,12 @@ def test_what_unicode_calls_a_format_or_a_control_is_none_of_it_left_out() -> No
         "110bd", "110cd", *(f"{number:04x}" for number in range(0x13430, 0x13456)),
     }  # fmt: skip
     assert one_line("gnp.\u202etoh\ns ❤\ufe0f") == "gnp.\\u202etoh s ❤\ufe0f"
+
+
+@requirement("fence.brackets")
+@given(some.text(some.characters() | some.sampled_from("[]()［］⁅⁆⟦⟧〚〛"), max_size=20))
+def test_a_name_in_square_brackets_does_not_end_them(name: str) -> None:
+    for line in (f"[{in_brackets(name)}]", absence(Refusal("corrupt", name), name), label(Call(name, name))):
+        assert not set(line[1:-1]) & set("[]［］⁅⁆⟦⟧〚〛"), line
+        assert (line[0], line[-1]) == ("[", "]")
+        assert len(line.splitlines()) == 1

@@ -22,3 +22,29 @@ def test_a_long_text_is_nobody_s_mark(text: str) -> None:
 def test_blanks_behind_a_bracket_open_no_fence(text: str) -> None:
     assert neutral(text) == text
     assert neutral(f"{text}vision_proxy_x").endswith("vision_proxy_x")
+
+
+MANY = 200_000
+
+
+@requirement("fence.neutral")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<v" * MANY,
+        "<vision_proxy" * MANY,
+        "<vision_proxy " * MANY,
+        "\u2039" * MANY,
+        "<\u200b" * MANY,
+        "<" + "\u200b" * MANY,
+        "<vision" + "\u0301" * MANY,
+        "<" + "/" * MANY,
+        "<" + "\\" * MANY,
+        "<v" + " " * MANY + "<v",
+        "\U000e003c" * MANY,
+        "<" + "\U000e003c\U000e0076" * MANY,
+    ],
+)
+def test_what_is_almost_a_fence_is_read_once(text: str) -> None:
+    assert neutral(text) == text
+    assert neutral(f"{text}<vision_proxy_x") == f"{text}&lt;vision_proxy_x"

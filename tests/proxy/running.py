@@ -15,8 +15,8 @@ from sightline.cli import compose
 from sightline.cli.address import bind, url_on
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
+from sightline.server import serve_app
 from sightline.settings import load
-from sightline.surfaces.proxy.serve import listen
 
 NOTHING_ON_LOOPBACK = '{"ollama":{"baseUrl":"http://127.0.0.1:9/v1"},"lmstudio":{"baseUrl":"http://127.0.0.1:9/v1"},"llamacpp":{"baseUrl":"http://127.0.0.1:9/v1"},"vllm":{"baseUrl":"http://127.0.0.1:9/v1"}}'
 
@@ -53,7 +53,7 @@ def sightline(
         whole = compose.parts(settings, upstreams, reach=reach if root else None)
         assert not isinstance(whole, Refusal), whole
         app = compose.proxy(whole, running.receipts.append, patience, token, reach)
-        serving = asyncio.ensure_future(listen(app, listening, ready.set, signals=False))
+        serving = asyncio.ensure_future(serve_app(app, listening, ready.set, signals=False))
         await asyncio.get_running_loop().run_in_executor(None, stop.wait)
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)

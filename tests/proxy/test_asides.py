@@ -36,10 +36,10 @@ from tests.proxy.legs import (
 )
 from tests.proxy.raw import Got, exchange, head, plug, until
 from tests.proxy.running import Running, sightline
+from tests.reader.pictures import page, saved
 from tests.requirements import requirement
 from tests.scripted.faults import Cut
 from tests.scripted.server import Reply
-from tests.seers.local.pictures import page, saved
 
 ON = {"SIGHTLINE_TOOL": "on"}
 BLIND = {"SIGHTLINE_MODELS": json.dumps({"m": {"vision": False}}), "SIGHTLINE_SEER": "local"}

@@ -44,10 +44,10 @@ from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import Running, sightline
 from tests.proxy.test_asides import BLIND, EVERY_WAY, EVERY_WIRE, ON, QUESTIONS, STRONG, ask, post
 from tests.proxy.test_asides_law import used
+from tests.reader.pictures import page, saved
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.server import Reply
-from tests.seers.local.pictures import page, saved
 
 SECOND = "call_bbbbbbbbbbbb0002"
 READ = Call("call_cccccccccccc0003", "Read", {"path": "a.py"})

@@ -11,17 +11,17 @@ import openai
 import pytest
 from PIL.Image import Exif
 
-from sightline.seers.local.say import NOTE
+from sightline.reader.describe import NOTE
 from tests.proxy.asking import KEY, WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
+from tests.reader.pictures import SAMPLES
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Fail
 from tests.scripted.models import WORDINGS
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
-from tests.seers.local.pictures import SAMPLES
 
 COLOURS = some_colours(11)
 PICTURE = paint_quadrants(COLOURS)

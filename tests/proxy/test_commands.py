@@ -143,6 +143,83 @@ def test_a_request_that_demands_data_is_no_command(tmp_path: Path, path: str, bo
         assert [json.loads(one.body) for one in provider.exchanges] == [body]
 
 
+_TYPED = "/vision-proxy list"
+_CALL: dict[str, Any] = {"type": "function", "id": "t", "function": {"name": "read", "arguments": "{}"}}
+_BESIDE_RESULTS: list[tuple[str, dict[str, Any]]] = [
+    (
+        "/v1/messages",
+        {
+            "model": "m",
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": "read it"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "read", "input": {}}]},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "t", "content": "x"},
+                        {"type": "text", "text": _TYPED},
+                    ],
+                },
+            ],
+        },
+    ),
+    (
+        "/v1/chat/completions",
+        {
+            "model": "m",
+            "messages": [
+                {"role": "user", "content": "read it"},
+                {"role": "assistant", "content": None, "tool_calls": [_CALL]},
+                {"role": "tool", "tool_call_id": "t", "content": "x"},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": '<tool_result tool_name="read" tool_call_id="t">'},
+                        {"type": "text", "text": _TYPED},
+                        {"type": "text", "text": "</tool_result>"},
+                    ],
+                },
+            ],
+        },
+    ),
+    (
+        "/v1/responses",
+        {
+            "model": "m",
+            "input": [
+                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "read it"}]},
+                {"type": "function_call", "call_id": "t", "name": "read", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "t", "role": "user", "output": _TYPED, "content": _TYPED},
+            ],
+        },
+    ),
+    (
+        "/v1beta/models/m:generateContent",
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "read it"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"name": "read", "response": {"output": "x"}}}, {"text": _TYPED}],
+                },
+            ]
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), _BESIDE_RESULTS, ids=[path for path, _ in _BESIDE_RESULTS])
+@requirement("command.plain")
+def test_text_beside_a_tool_result_goes_upstream_unchanged(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
+    sent = json.dumps(body).encode()
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        answer = exchange(proxy.url, path, sent)
+        assert b"there is no image in this conversation" not in answer.body
+        assert [one.body for one in provider.exchanges] == [sent]
+
+
 @requirement("command.cut")
 def test_without_any_command_the_same_bytes_go_out(tmp_path: Path) -> None:
     body = b'{"model":"m" ,"max_tokens":9,"messages":[{"role":"user","content":"say /vision-proxy status"}]}'

@@ -22,13 +22,13 @@ from tests.privileges import as_nobody
 from tests.proxy.asking import WIRES, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange, head, plug, until
 from tests.proxy.running import Running, sightline
-from tests.proxy.test_hostile import RESTING, open_files
 from tests.proxy.test_streams import ANSWERED, EVERY, Stopped, Waiting, Way, both, plain
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
 from tests.scripted.faults import Fail, Fault, Garble, Hang, Page, Refuse, Reset
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import Provider, deepseek
+from tests.server.test_hostile import RESTING, open_files
 from tests.store.test_trouble import full_disk
 
 COLOURS = some_colours(71)

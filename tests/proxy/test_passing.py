@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from tests.proxy.asking import image_block, pasted_message
-from tests.proxy.raw import Got, exchange, plug
+from tests.proxy.raw import Got, exchange, plug, until
 from tests.proxy.running import sightline
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants
@@ -179,6 +179,33 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
     said = json.loads(answer.body)
     assert said["type"] == "error", "in the words of the wire that was asked for"
     assert "there is no upstream named 'nope'" in said["error"]["message"]
+
+
+@requirement("route.inside")
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/u/work/../../x",
+        "/u/work/%2e%2e/v1/messages",
+        "/u/work/..;/v1/messages",
+        "/u/work/v1%2f..%2f../messages",
+        "/u/work/..\\..\\v1/messages",
+        "http://127.0.0.1/u/work/../x",
+        "/u/work/../sightline/metrics",
+        "/u/work/../mcp",
+        "*",
+    ],
+)
+def test_a_path_that_leads_out_of_its_upstream_is_refused_and_reaches_nobody(tmp_path: Path, target: str) -> None:
+    with Provider() as provider:
+        own = {"work": {"baseUrl": f"{provider.url}/team", "apiKey": "the-configured-key"}}
+        with sightline(tmp_path, env={"SIGHTLINE_UPSTREAMS": json.dumps(own)}) as proxy, plug(proxy.url) as connection:
+            lines = (f"POST {target} HTTP/1.1", "host: 127.0.0.1", "anthropic-version: 1", "connection: close")
+            connection.sendall("\r\n".join([*lines, "content-length: 2", "", "{}"]).encode())
+            head, _, body = until(connection, b"\0never").partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body)["type"] == "error", "in the error shape of the wire that was asked for"
+        assert not provider.exchanges
 
 
 @requirement("route.loopback")

@@ -479,7 +479,7 @@ def test_a_settings_file_in_a_projects_folder_is_never_read(
     monkeypatch.chdir(tmp_path)
     for folder in (tmp_path, tmp_path / ".sightline", tmp_path / ".config" / "sightline"):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / FILE_NAME).write_text('{"baseUrl": "https://evil.example.com", "mode": "always"}')
+        (folder / FILE_NAME).write_text('{"baseUrl": "https://evil.example.com", "mode": "always", "network": "on"}')
     assert load(env(home)).values == load(env(home / "empty")).values
     relative = load(env(home, SIGHTLINE_CONFIG=FILE_NAME))
     assert relative.base_url == ""

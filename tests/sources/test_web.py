@@ -13,7 +13,8 @@ from tests.requirements import requirement
 async def test_without_a_grant_nobody_is_asked_or_dialled() -> None:
     async with listening(lambda peer: peer.answer(b"pixels"), secured=True) as server:
         outcome = await read(at(server, "/a.png"), None)
-        assert outcome == Refusal("not_permitted", "a web address is not read here", "download it and view the file")
+        assert isinstance(outcome, Refusal)
+        assert (outcome.code, "config set network on" in outcome.remedy) == ("not_permitted", True)
         assert server.connections == 0
         odd = await read("https://example.com/\x1b[2J\n" + "x" * 9000, None)
         assert isinstance(odd, Refusal)

@@ -23,6 +23,14 @@ class Clock:
         return self.days * DAY
 
 
+def use_daily(folder: Path, clock: Clock, days: float) -> None:
+    """Let so many days pass on which the record is opened once a day: then record time goes with the clock."""
+    end = clock.days + days
+    while clock.days < end:
+        clock.days = min(clock.days + 1, end)
+        open_record(folder, days=30, now=clock).close()
+
+
 def blobs_in(folder: Path) -> set[str]:
     return {path.name for path in (folder / "blobs").rglob("*") if path.is_file()}
 
@@ -38,10 +46,10 @@ def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
     old, new = image_of("cat", 0), image_of("cat", 1)
     record.keep_image("scope", old)
     record.keep_description("scope", description_of("cat", 0), "v1")
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record.keep_image("scope", new)
     record.close()
-    clock.days += 11
+    use_daily(tmp_path, clock, 11)
     record = open_record(tmp_path, days=30, now=clock)
     assert kept(record, range(2)) == [1]
     assert record.description("scope", old.sha256, "ollama/llava", "v1") is None
@@ -57,7 +65,7 @@ def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_d
     record.keep_image("scope", image_of("cat", 0))
     record.close()
     for days, expected in ((29.9, [0]), (0.2, [])):
-        clock.days += days
+        use_daily(tmp_path, clock, days)
         record = open_record(tmp_path, now=clock)
         assert record.images_by_prefix("scope", "") == tuple(image_of("cat", number).sha256 for number in expected)
         record.close()
@@ -69,11 +77,11 @@ def test_reading_is_using(tmp_path: Path) -> None:
     record = open_record(tmp_path, days=30, now=clock)
     record.keep_image("scope", image_of("cat", 0))
     record.keep_description("scope", description_of("cat", 0), "v1")
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     assert kept(record, range(1)) == [0]
     assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
     record.close()
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     assert kept(record, range(1)) == [0]
     assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
@@ -123,10 +131,10 @@ def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_p
     image = image_of("cat", 0)
     record = open_record(tmp_path, days=30, now=clock)
     record.keep_image("mine", image)
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record.keep_image("yours", image)
     record.close()
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     assert record.image("mine", image.sha256) is None
     assert record.image("yours", image.sha256) == image
@@ -183,6 +191,5 @@ def test_nothing_of_what_has_gone_with_its_days_is_left_on_the_disk(tmp_path: Pa
     assert record.forget(image_of("dog", 2).sha256) == 1
     record.close()
     assert b"cat sees 1" in (tmp_path / "record.sqlite").read_bytes()
-    clock.days += 31
-    open_record(tmp_path, days=30, now=clock).close()
+    use_daily(tmp_path, clock, 31)
     assert b"cat sees 1" not in (tmp_path / "record.sqlite").read_bytes()

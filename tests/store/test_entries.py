@@ -12,7 +12,7 @@ from sightline.model.ports import Record
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
 from tests.requirements import requirement
-from tests.store.test_bounds import DAY, Clock
+from tests.store.test_bounds import DAY, Clock, use_daily
 from tests.store.writer import image_of
 
 CAT = image_of("cat", 0).sha256
@@ -86,7 +86,7 @@ def test_entries_are_bounded_like_all_else(tmp_path: Path) -> None:
     record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
     record.note("scope", CALL)
     record.close()
-    clock.days += 31
+    use_daily(tmp_path, clock, 31)
     record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
     assert record.entries() == ()
     for number in range(100):

@@ -18,7 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
 from tests.requirements import requirement
-from tests.store.test_bounds import Clock, blobs_in
+from tests.store.test_bounds import Clock, blobs_in, use_daily
 from tests.store.writer import description_of, image_of, perception_of
 
 IMAGE = image_of("cat", 1)
@@ -64,7 +64,7 @@ def test_a_record_of_the_first_version_takes_the_later_steps_and_keeps_what_it_h
         row = (model, blind, limits, "it said so", 1e12)
         database.execute("INSERT INTO lessons VALUES ('', 'zai', ?, ?, ?, ?, ?)", row)
     database.execute("INSERT INTO consents VALUES ('', 'openai', 1, 0)")
-    database.execute("INSERT INTO descriptions VALUES ('scope', 'a', 'up/eye', 'v1', 20, 10, 'a cat', 5, 1e12)")
+    database.execute("INSERT INTO descriptions VALUES ('scope', 'a', 'up/eye', 'v1', 20, 10, 'a cat', 5, 1e9)")
     database.execute("PRAGMA user_version = 1")
     database.commit()
     database.close()
@@ -233,10 +233,10 @@ def test_a_view_that_is_read_again_stays_and_one_that_is_not_goes(tmp_path: Path
     record = open_record(tmp_path, days=30, now=clock)
     record.keep_perception("scope", VIEW)
     record.keep_perception("scope", perception_of("dog", 2))
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     assert record.perception("scope", VIEW.id)
     record.close()
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     assert record.perception("scope", VIEW.id) == VIEW
     assert record.perception("scope", perception_of("dog", 2).id) is None
@@ -249,10 +249,10 @@ def test_pixels_stay_as_long_as_a_view_shows_them(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     record.keep_image("scope", IMAGE)
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record.keep_perception("scope", whole)
     record.close()
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     assert record.image("scope", IMAGE.sha256) is None
     assert record.perception("scope", whole.id) == whole

@@ -17,7 +17,7 @@ from sightline.model.receipt import Filed, Line, Omission, Receipt
 from sightline.store import open_record, receipts
 from sightline.store.bounds import TABLES
 from tests.requirements import requirement
-from tests.store.test_bounds import Clock
+from tests.store.test_bounds import Clock, use_daily
 
 LINES = (
     Line("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250),
@@ -74,12 +74,12 @@ def test_receipts_are_bounded_in_age(tmp_path: Path) -> None:
     record.file("scope", numbered(1))
     record.omit(Omission("codex", "gpt"))
     record.close()
-    clock.days += 20
+    use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     record.file("scope", numbered(2))
     record.omit(Omission("pi", "glm"))
     record.close()
-    clock.days += 11
+    use_daily(tmp_path, clock, 11)
     record = open_record(tmp_path, days=30, now=clock)
     assert models(record) == ["model-2"]
     assert [one.client for one in record.omissions()] == ["pi"]

@@ -22,6 +22,7 @@ from sightline.model.profile import Lesson, Limits, ToolImages, WireName
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
 from tests.requirements import requirement
+from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import description_of, image_of
 
 IMAGE = image_of("cat", 1)
@@ -139,15 +140,15 @@ def test_a_lesson_can_be_forgotten_once(record: Record) -> None:
 
 @requirement("recover.kept")
 def test_a_lesson_expires_on_its_own_day_and_no_other_prolongs_it(tmp_path: Path) -> None:
-    day = [0.0]
-    record = open_record(tmp_path, now=lambda: day[0] * 86400)
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
     record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
     record.learn("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide"), days=20)
-    day[0] = 6.9
+    use_daily(tmp_path, clock, 6.9)
     assert record.lesson("zai", "glm") == Lesson(True, Limits(edge=2000), "it said so")
-    day[0] = 7
+    use_daily(tmp_path, clock, 0.2)
     assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=2000), why="too wide")
-    day[0] = 20
+    use_daily(tmp_path, clock, 13)
     assert record.lesson("zai", "glm") is None
     record.learn("zai", "glm", Lesson(limits=Limits(edge=4000), why="wider"), days=1)
     assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=4000), why="wider")

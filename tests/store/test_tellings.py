@@ -18,7 +18,7 @@ from sightline.model.telling import Said, Telling, read, written
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
 from tests.requirements import requirement
-from tests.store.test_bounds import Clock
+from tests.store.test_bounds import Clock, use_daily
 from tests.store.writer import image_of
 
 CAT = image_of("cat", 0).sha256
@@ -110,7 +110,8 @@ def test_a_user_changes_what_is_said_of_an_image_wherever_it_was_told(
         record.tell(where, telling(description()))
         record.tell(where, telling(NO, turn="t2"))
         record.tell(where, telling(both))
-    record.retell(scope, description("new"))
+    assert record.redescribe("one", scope, description("new"), "v1") is None
+    assert record.description("one", CAT, description().seer, "v1") == description("new")
     assert told(record) == told(record, turn="t2") == description("new")
     assert told(record, scope="two") == description(others)
     kept = record.told("one", "t1", tuple(sorted((CAT, DOG))))
@@ -141,7 +142,7 @@ def test_it_is_bounded_like_everything_else_and_kept_while_it_is_used(tmp_path: 
     record.tell("one", telling(description()))
     record.tell("one", telling(description(), turn="t2"))
     for _ in range(4):
-        clock.days += 10
+        use_daily(tmp_path, clock, 10)
         assert told(record) == description()
         record.close()
         record = open_record(tmp_path, days=30, now=clock)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sightline.model.ports import Record
+from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
-from sightline.store import open_on_disk, open_record, remove
+from sightline.store import consents, open_on_disk, open_record, remove
 from sightline.store.database import Database
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock
@@ -126,9 +130,7 @@ def test_a_disk_that_can_be_used_again_is_used_again(tmp_path: Path) -> None:
     assert record.trouble() is not None
     scope = record.scope_of("credential")
     other.close()
-    assert record.keep_image("scope", OTHER) is False, "it is not tried with every request"
-    clock.days += 1
-    assert record.keep_image("scope", OTHER) is True
+    assert record.keep_image("scope", OTHER) is True, "its files have changed"
     assert record.trouble() is None
     assert record.scope_of("credential") != scope
     assert_reads(record)
@@ -149,6 +151,117 @@ def test_a_full_disk_that_has_room_again_is_written_again(tmp_path: Path) -> Non
     assert record.keep_image("scope", OTHER) is True
     assert_reads(record)
     record.close()
+
+
+@requirement("consent.kept")
+def test_a_promise_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    record = open_record(filled(tmp_path))
+    assert record.consent("openai", given=True) is None
+    assert record.learn("zai", "glm", Lesson(blind=True), days=7) is None
+    with full_disk(1):
+        refusals = [
+            record.consent("openai", given=False),
+            record.consent("zai", given=True),
+            record.forget_lesson("zai", "glm"),
+            record.learn("zai", "other", Lesson(blind=True), days=7),
+            record.redescribe("scope", None, description_of("cat", 1), "v2"),
+            record.forget(IMAGE.sha256),
+        ]
+        assert [type(each) for each in refusals] == [Refusal] * len(refusals)
+        assert record.consents() == {"openai": False}, "a no counts in this process all the same"
+    again = open_record(tmp_path)
+    assert again.consents() == {"openai": True}
+    assert again.lesson("zai", "glm") == Lesson(blind=True)
+    assert record.consent("openai", given=False) is None
+    assert again.consents() == record.consents() == {"openai": False}
+    again.close()
+    record.close()
+
+
+@requirement("consent.kept")
+def test_what_stands_in_for_a_record_promises_nothing(tmp_path: Path) -> None:
+    (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
+    record = open_record(tmp_path)
+    assert isinstance(record.consent("openai", given=True), Refusal)
+    assert record.consents() == {}
+    assert isinstance(record.forget_lesson("zai", "glm"), Refusal)
+    assert isinstance(record.forget(None), Refusal)
+    record.close()
+
+
+@requirement("record.replaced")
+def test_a_record_that_was_deleted_is_opened_again_with_the_next_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = open_record(filled(tmp_path / "record"))
+    assert record.consent("openai", given=True) is None
+    shutil.rmtree(tmp_path / "record")
+    assert record.consents() == {}
+    assert record.keep_image("scope", OTHER) is True
+    other = open_record(tmp_path / "record")
+    assert other.image("scope", OTHER.sha256) == OTHER
+    assert other.image("scope", IMAGE.sha256) is record.image("scope", IMAGE.sha256) is None
+    assert record.scope_of("credential") == other.scope_of("credential")
+    assert other.consent("openai", given=False) is None
+    assert record.consents() == {"openai": False}
+    record.close()
+    assert other.consents() == {"openai": False}, "who closes the old file leaves the new one's log alone"
+    other.close()
+    assert sum("removed or replaced" in line.message for line in caplog.records) == 1
+
+
+@requirement("record.replaced")
+def test_a_promise_is_kept_also_where_the_record_is_replaced_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = open_record(filled(tmp_path / "record"))
+    keep = consents.keep
+
+    def replaced(*args: Any) -> None:
+        monkeypatch.setattr(consents, "keep", keep)
+        (tmp_path / "record").rename(tmp_path / "gone")
+        keep(*args)
+
+    monkeypatch.setattr(consents, "keep", replaced)
+    assert record.consent("openai", given=False) is None
+    other = open_record(tmp_path / "record")
+    assert other.consents() == {"openai": False}
+    other.close()
+    record.close()
+
+
+@requirement("record.replaced")
+def test_a_record_that_can_only_be_read_notices_what_others_write(tmp_path: Path) -> None:
+    writer = open_record(filled(tmp_path))
+    assert writer.consent("openai", given=True) is None
+    writer.close()
+    with full_disk(1):
+        record = open_record(tmp_path)
+        assert record.consents() == {"openai": True}
+    writer = open_record(tmp_path)
+    assert writer.consent("openai", given=False) is None
+    assert record.consents() == {"openai": False}
+    writer.close()
+    record.close()
+
+
+@requirement("record.processes")
+def test_a_second_record_of_one_process_takes_no_lock_from_the_first(tmp_path: Path) -> None:
+    """POSIX drops every lock that a process holds on a file when it closes any handle of that file."""
+    first = open_record(filled(tmp_path))
+    assert first.consent("openai", given=True) is None
+    open_record(tmp_path).close()
+    code = (
+        "import sys, sqlite3; other = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"
+        "other.execute('PRAGMA locking_mode = EXCLUSIVE'); other.execute('BEGIN EXCLUSIVE')\n"
+        "other.execute('PRAGMA journal_mode = DELETE')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "record.sqlite")], capture_output=True, text=True, check=False
+    )
+    assert "database is locked" in ended.stderr
+    assert first.consents() == {"openai": True}
+    first.close()
 
 
 @requirement("record.acknowledged")

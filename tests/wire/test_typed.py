@@ -41,7 +41,6 @@ IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "http
         [user(ASK), SYSTEM],
         [user(ASK), user(REMINDER)],
         [user(ASK), user("<system-reminder>x</system-reminder>\n"), SYSTEM],
-        [user(RESULT, text(ASK))],
         [{"type": "message", **user(text(ASK, "input_text"))}],
         [user(text("<image name=[Image #1]>"), IMAGE, text("</image>"), text(ASK))],
         [user(IMAGE, text("[Image: source: /a/b.png]"), text(ASK), text("of a file"))],
@@ -78,6 +77,96 @@ def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -
 @requirement("command.recognised")
 def test_other_words_are_none(items: Any) -> None:
     assert newest(items, command_in) is None
+
+
+GIVEN: dict[str, Any] = {"functionResponse": {"name": "n", "response": {"output": "x"}}}
+OUTPUT: dict[str, Any] = {"type": "function_call_output", "call_id": "t", "output": "x"}
+TOOL: dict[str, Any] = {"role": "tool", "tool_call_id": "t", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        # Anthropic Messages
+        user(RESULT, text(ASK)),
+        user(text(ASK), RESULT),
+        user({"type": "mcp_tool_result", "tool_use_id": "t", "content": []}, text(ASK)),
+        user({"type": "web_search_tool_result", "tool_use_id": "t", "content": []}, text(ASK)),
+        user({"type": "tool_result", "tool_use_id": "t", "content": [text("x")]}, IMAGE, text(ASK)),
+        # Chat Completions: results and images that a client has moved into a user message
+        user(text("Attached image(s) from tool result:"), IMAGE, text(ASK)),
+        user(text("[image from the tool call t (read)]"), IMAGE, text(ASK)),
+        user(text('<tool_result tool_name="n" tool_call_id="t">'), text(ASK), text("</tool_result>")),
+        user(text("<tool_response>x</tool_response>"), text(ASK)),
+        user(f"<tool_response>x</tool_response>\n{ASK}"),
+        user(f"<function_results>x</function_results>\n{ASK}"),
+        # Responses: an item that is no message, whatever role it claims
+        {**OUTPUT, "role": "user", "content": ASK},
+        {**OUTPUT, "role": "user", "content": [text(ASK, "input_text")]},
+        {"type": "message", **user(OUTPUT, text(ASK, "input_text"))},
+        # Gemini
+        {"role": "user", "parts": [GIVEN, {"text": ASK}]},
+        {"role": "user", "parts": [{"text": ASK}, GIVEN]},
+        {"parts": [{"function_response": {"name": "n", "response": {}}}, {"text": ASK}]},
+        {"role": "user", "parts": [{"text": ASK, "functionResponse": {}}]},
+        {"role": "user", "parts": [{"toolResponse": {}}, {"text": ASK}]},
+    ],
+)
+@requirement("command.plain")
+def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
+    assert newest([user("hi"), CALL, item], command_in) is None
+    assert without([CALL, item, SAID, user("go on")], command_in) is None, "a model has heard it"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        text(ASK, "weird"),
+        text(ASK, "output_text"),
+        text(ASK, "thinking"),
+        text(ASK, "document"),
+        text(ASK, "Text"),
+        text(ASK, ""),
+        {"text": ASK},
+        {"type": None, "text": ASK},
+        {"type": ["text"], "text": ASK},
+        ASK,
+        {"type": "resource", "text": ASK, "resource": {"text": ASK}},
+        {**text(ASK), "annotations": {"audience": ["assistant"]}},
+        {**text(ASK), "annotations": {"audience": []}},
+        {**text(ASK), "annotations": "assistant"},
+        {**text(ASK), "_meta": {"from": "a file"}},
+    ],
+)
+@requirement("command.plain")
+def test_only_a_plain_text_block_is_a_command(part: Any) -> None:
+    assert newest([{"role": "user", "content": [part]}], command_in) is None
+    assert newest([{"role": "user", "content": [part, text(ASK)]}], command_in) is None, (
+        "it is not the first thing said"
+    )
+
+
+@pytest.mark.parametrize(
+    "part", [{"text": ASK, "thought": True}, {"text": ASK, "type": "weird"}, {"text": ASK, "_meta": {"x": 1}}, ASK]
+)
+@requirement("command.plain")
+def test_only_a_plain_part_of_gemini_is_a_command(part: Any) -> None:
+    assert newest([{"role": "user", "parts": [part]}], command_in) is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {**text(ASK), "cache_control": {"type": "ephemeral"}},
+        {**text(ASK), "annotations": None, "_meta": None},
+        {**text(ASK), "annotations": {"audience": ["user", "assistant"], "priority": 1}},
+        {**text(ASK), "annotations": {"priority": 1}, "_meta": {}},
+    ],
+)
+@requirement("command.plain")
+def test_marks_that_say_nothing_about_who_typed_it_do_not_matter(part: Any) -> None:
+    assert newest([user(part)], command_in) == ASK
+    assert newest([CALL, TOOL, user(part)], command_in) == ASK, "a message of its own behind the result of a tool"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +222,6 @@ def test_earlier_commands_and_their_answers_are_found_wherever_they_stand() -> N
 def test_of_a_command_s_message_all_else_stays() -> None:
     after = user("what is in the picture?")
     assert without([user(IMAGE, REMINDER, text(ASK)), SAID, after], command_in) == (user(IMAGE, REMINDER), 2)
-    assert without([CALL, user(RESULT, text(ASK)), SAID, after], command_in) == (0, user(RESULT), 3)
     gemini: dict[str, Any] = {"parts": [{"text": "<session_context>x</session_context>"}, {"text": ASK}]}
     kept = {"parts": gemini["parts"][:1]}
     assert without([gemini, {"role": "model", "parts": [{"text": ASK}]}, after], command_in) == (kept, 2)

@@ -82,7 +82,9 @@ def _consented(command: Consent, settings: Settings, record: Record) -> Done | R
     if isinstance(provider, Refusal):
         return provider
     given = command.answer == "yes"
-    record.consent(provider, given)
+    if no := record.consent(provider, given):
+        meanwhile = "" if given else f"; until then only this process sends nothing to {provider}"
+        return replace(no, what=f"the consent could not be written: {no.what}", remedy=f"{no.remedy}{meanwhile}")
     return Done((sentence(settings, provider, given=given),))
 
 

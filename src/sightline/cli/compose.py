@@ -11,7 +11,7 @@ from typing import cast
 from sightline.chat import answered
 from sightline.look.analyze_result import Failed
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.doors import Behalf, Door, Turns, workers
+from sightline.look.doors import Behalf, Door, Turns, granted, workers
 from sightline.look.offered import call, tools
 from sightline.look.results import Refused
 from sightline.look.upstreams import directory, receiver
@@ -100,7 +100,7 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
     `alone`: no other process answers at the same address; else who answers a question may meet one that has not asked.
     """
     turns = lru_cache(_CALLERS)(lambda scope: Turns())
-    anybody = whole.record.scope_of(ANYBODY)
+    anybody = partial(whole.record.scope_of, ANYBODY)
     terms = Terms(partial(_served, whole, reach, turns), consents=alone and not token, anybody=anybody)
     return Mount(terms, stateless=not alone)
 
@@ -160,6 +160,7 @@ def _door(
         reach,
         workers(),
         toolset=whole.settings.toolset,
+        network=granted(network=whole.settings.network),
         settings=whole.settings,
         behalf=behalf,
         turn=turn,

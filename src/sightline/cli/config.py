@@ -179,8 +179,9 @@ def _names(settings: Settings, upstream: str) -> set[str]:
     return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
-def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool:
-    return bool(sum(record.forget_lesson(each, model) for each in upstreams))
+def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
+    found = [record.forget_lesson(each, model) for each in upstreams]
+    return next((each for each in found if isinstance(each, Refusal)), any(found))
 
 
 def _forget(settings: Settings, name: str, *, as_json: bool) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 
-from sightline.cli.memory import opened
+from sightline.cli.memory import kept, opened
 from sightline.cli.verb import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -40,17 +41,10 @@ def run(args: Namespace) -> int:
             Refusal("unavailable", "the record is in memory", "sightline config set record disk"), as_json=args.json
         )
     given = args.action == "yes"
-    with opened(settings) as record:
-        record.consent(provider, given)
-    with opened(settings) as record:  # again, because a record that cannot be used is held in memory
-        noted = record.consents().get(provider) is given
-    if not noted:
-        return refused(
-            Refusal(
-                "unavailable", f"the record in {settings.folder} could not be written", "see to the disk and repeat"
-            ),
-            as_json=args.json,
-        )
+    with kept(settings) as record:
+        no = record if isinstance(record, Refusal) else record.consent(provider, given)
+    if no:
+        return refused(replace(no, what=f"the consent could not be written: {no.what}"), as_json=args.json)
     found: dict[str, Json] = {"provider": provider, "consent": given}
     return answer(found, [sentence(settings, provider, given=given)], as_json=args.json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import shutil
 from argparse import ArgumentParser, Namespace
@@ -14,6 +15,7 @@ from sightline import __version__
 from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
 from sightline.cli.memory import bytes_in, learnt, opened
+from sightline.cli.terminal import progress
 from sightline.cli.verb import add_json, answer
 from sightline.model.asking import LOCAL
 from sightline.model.profile import Profile
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 EXAMPLE = "  sightline doctor"
 
 Report = dict[str, Any]
+_CHECK_SECONDS = 10.0  # for the check of the record
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -39,6 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     settings, here = load(), url_of("127.0.0.1", args.port)
+    logging.getLogger("sightline.store").setLevel(logging.ERROR)  # what is wrong with the record stands in the answer
     report: Report = {
         "version": __version__,
         "python": platform.python_version(),
@@ -56,7 +60,10 @@ def run(args: Namespace) -> int:
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
     warnings = [*settings.warnings, *settings.advice]
-    return {"file": str(settings.file), "exists": there, "mode": settings.mode, "warnings": warnings}
+    network = str(settings.values["network"])
+    return {
+        "file": str(settings.file), "exists": there, "mode": settings.mode, "network": network, "warnings": warnings
+    }  # fmt: skip
 
 
 def _record(settings: Settings) -> Report:
@@ -68,7 +75,19 @@ def _record(settings: Settings) -> Report:
         }
     if settings.record == "memory":
         return {"kind": "memory", **known}
-    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **known}
+    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **_health(settings), **known}
+
+
+def _health(settings: Settings) -> Report:
+    from sightline.store.health import check_health
+
+    with progress("checking the record …"):
+        found = check_health(settings.folder, _CHECK_SECONDS)
+    return {
+        "trouble": str(found.trouble) if found.trouble else None,
+        "missing": found.missing,
+        "checked": found.complete,
+    }
 
 
 def _upstreams(settings: Settings) -> Report:
@@ -182,8 +201,11 @@ def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
     yield f"settings   {shown['file']}{'' if shown['exists'] else ' (not there: defaults)'}"
     yield from (f"  warning: {warning}" for warning in shown["warnings"])
     yield f"mode       {shown['mode']}"
+    fetched = "are fetched" if shown["network"] == "on" else "are not fetched (sightline config set network on)"
+    yield f"network    {shown['network']}: images at web addresses {fetched}"
     size = f"{record['folder']} ({record['bytes'] / 1e6:.1f} MB)" if record["kind"] == "disk" else "in memory"
     yield f"record     {size}"
+    yield from _record_lines(record)
     yield f"proxy      {report['listening'] or f'does not listen on {here}; start it with: sightline serve'}"
     tools = "`sightline mcp` serves MCP hosts" if report["mcp"] else "not installed: pip install 'sightline[mcp]'"
     yield f"mcp        {tools}"
@@ -208,6 +230,16 @@ def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
     yield "agents"
     for agent in report["agents"].values():
         yield f"  {agent['title']:<12} {'' if agent['installed'] else '(not installed) '}{agent['point']}"
+
+
+def _record_lines(record: Report) -> Iterator[str]:
+    """What is wrong with the record, and how it is put right."""
+    if record.get("trouble"):
+        yield f"  {record['trouble']}"
+    if missing := record.get("missing"):
+        yield f"  the bytes of {missing} image{'s'[: missing > 1]} are missing (run: sightline store repair)"
+    if not record.get("checked", True):
+        yield "  it is so large that not all of it was checked"
 
 
 def _omission_lines(omissions: list[Report]) -> Iterator[str]:

@@ -16,9 +16,9 @@ from sightline.cli import compose, logs
 from sightline.cli.agents import omits
 from sightline.cli.verb import say
 from sightline.model.receipt import Omission, Receipt
+from sightline.server import serve_app
 from sightline.sources.file import Policy
 from sightline.surfaces.proxy.metrics import Metrics
-from sightline.surfaces.proxy.serve import listen
 from sightline.surfaces.proxy.watch import Watch
 
 _TERMINATED = 128 + signal.SIGTERM
@@ -89,11 +89,10 @@ async def _listen(
         logs.begin()
     elif manner.verbose:
         logging.basicConfig(level=logging.INFO, format="sightline: %(message)s", stream=sys.stderr)
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)
     mcp = compose.mcp(whole, manner.reach, manner.token, alone=manner.alone)
     try:
         if not manner.proxies:
-            await listen(compose.only(mcp, manner.token), listening, ready, signals)
+            await serve_app(compose.only(mcp, manner.token), listening, ready, signals)
             return
         watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
         said = _tell if tells else _keep_quiet
@@ -107,7 +106,7 @@ async def _listen(
             mcp=mcp,
         )
         try:
-            await listen(proxy, listening, ready, signals)
+            await serve_app(proxy, listening, ready, signals)
         finally:
             await proxy.close()
     finally:

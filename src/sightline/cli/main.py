@@ -37,6 +37,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
     "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
     "usage": ("show what looking has cost", lambda: import_module("sightline.cli.usage")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),
+    "store": ("repair the record", lambda: import_module("sightline.cli.store")),
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
 }
 

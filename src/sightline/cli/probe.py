@@ -120,16 +120,14 @@ async def _tried(settings: Settings, upstream: Upstream, wire: WireName, model: 
 
 
 def _remembered(settings: Settings, upstream: str, model: str, trial: Trial) -> bool:
-    """Whether what was found is in the record: one that cannot be written is held in memory, and gone."""
+    """Return whether what was found is in the record, for the next program that opens it."""
     from sightline.cli.memory import opened
 
     lesson = trial.lesson
-    if lesson is None:
+    if lesson is None or settings.record == "memory":
         return False
     with opened(settings) as record:
-        record.learn(upstream, model, lesson, trial.days)
-    with opened(settings) as record:
-        return record.lesson(upstream, model) is not None
+        return record.learn(upstream, model, lesson, trial.days) is None
 
 
 def _found(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict[str, Json]:

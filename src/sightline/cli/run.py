@@ -49,10 +49,14 @@ def run(args: Namespace) -> int:
     if isinstance(listening, Refusal):
         return refused(listening)
     with listening:
-        place = Place(settings.environment, url_on(listening), Path.cwd(), text_of, flagged=bool(args.upstream))
-        started = launch([found, *command[1:]], place)
+        started = launch([found, *command[1:]], _place(settings, url_on(listening), flagged=bool(args.upstream)))
         code = started if isinstance(started, Refusal) else _through(started, listening, settings, args)
     return refused(code) if isinstance(code, Refusal) else code
+
+
+def _place(settings: Settings, address: str, *, flagged: bool) -> Place:
+    place = Place(settings.environment, address, Path.cwd(), text_of, flagged=flagged)
+    return replace(place, real_home=place.home.resolve())
 
 
 def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sightline.cli.verb import say
 from sightline.model.fence import plain
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     provider = receiver_of(settings, model)
     if not provider or record.consents().get(provider, False):
         return
-    if confirmed(f"{SENT.format(called(settings, provider))}: is that all right?"):
-        record.consent(provider, given=True)
+    if not confirmed(f"{SENT.format(called(settings, provider))}: is that all right?"):
+        return
+    if no := record.consent(provider, given=True):
+        say(f"that could not be remembered, so nothing is sent: {no}")
 
 
 def figures(usage: Usage, cost_usd: float | None, *, cached: bool) -> str:

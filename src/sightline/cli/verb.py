@@ -98,8 +98,11 @@ def add_json(parser: ArgumentParser) -> None:
 
 
 def text_of(path: Path) -> str | None:
-    """The text of a file, or None when it is not there or is not text."""
+    """Return the text of a file, or None when it cannot be read.
+
+    What is no UTF-8 in it is replaced, as the agents that read the same files do.
+    """
     try:
-        return path.read_text("utf-8-sig")
+        return path.read_text("utf-8-sig", errors="replace")
     except (OSError, ValueError):
         return None

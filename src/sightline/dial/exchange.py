@@ -17,6 +17,8 @@ _JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write i
 _STEP = 512 * 1024  # of a body goes through TLS at once: what is encrypted is kept until the socket has taken it
 _UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
 _LARGEST_HEAD = 256 * 1024  # of an answer, or of what else in it is no body
+_FRAMING = (b"content-length", b"transfer-encoding")
+_VERSIONS = ("1.1", "1.0")
 _SOON = 1.0  # seconds: whoever closes so soon after a question has closed before it came
 
 
@@ -220,8 +222,9 @@ class Exchange(asyncio.Protocol):
             self._parser.feed_data(data)
             if self._bare > _LARGEST_HEAD:
                 self._spoilt("its head has no end")
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._spoilt("the answer is not HTTP")
+        except httptools.HttpParserError as error:
+            refused = error.__context__  # what a callback raised
+            self._spoilt(str(refused) if isinstance(refused, Cut) else "the answer is not HTTP")
         if not self._handed():
             self._wake()
 
@@ -259,11 +262,19 @@ class Exchange(asyncio.Protocol):
         if self._head:  # a trailer is none
             return
         name = name.lower()
-        self._framed = self._framed or name in (b"content-length", b"transfer-encoding")
+        if name in _FRAMING:
+            self._framed = True
+            # Any other coding would reach the client as if it were the content.
+            if name == b"transfer-encoding" and value.strip(b" \t").lower() != b"chunked":
+                raise Cut("its transfer-encoding is not supported")
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        if self._parser.get_http_version() not in _VERSIONS:
+            raise Cut("it does not speak HTTP/1.1")
+        if status == 101:  # nobody asked for it, and what follows is no HTTP
+            raise Cut("it switched to another protocol")
         if status < 200:
             return
         self.status = status

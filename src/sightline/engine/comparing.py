@@ -35,7 +35,6 @@ _UNSAID = Refusal("unavailable", "nothing was said of them together", "ask about
 _ONE_FAILS = Refusal(
     "corrupt", "one of the images cannot be read, so they are not looked at together", "send that image again"
 )
-_COMPARED = "What differs between these images?"  # is asked of a seer that cannot make out anything else by itself
 _Opened = tuple[Image, str]  # with its file name
 _UNREAD = ""  # stands for an image that has no name, since it cannot be read
 
@@ -49,7 +48,7 @@ class _Asked:
     question: str
     instructions: str
     said: Sequence[str]  # before
-    spoken: str  # by the user, or what goes without saying
+    spoken: str  # by the user; may be empty
     likeness: float | None
 
 
@@ -154,7 +153,7 @@ class Comparisons:
         alike = list(joint.similar(await self._eyes.likeness(images), self._options.alike))
         told = joint.prompt(len(images), question, joint.hints(names, alike))
         likeness = max((how for *_, how in alike), default=None)
-        return _Asked(members, images, question, told, said, spoken or _COMPARED, likeness)
+        return _Asked(members, images, question, told, said, spoken, likeness)
 
     async def _answered(self, seer: Seer, asked: _Asked, visitor: Visitor) -> Joint | Refusal:
         form = self._options.grounds(seer.name)
@@ -166,7 +165,7 @@ class Comparisons:
             replace(one, sent=resized(image.size, one.size)) for one, image in zip(asked.members, sent, strict=True)
         )
         words = with_context(f"{joint.introduced(counted(members, form))}\n\n{asked.question}", asked.said)
-        question = Question(words, tuple(sent), with_form(asked.instructions, form), asked=asked.spoken)
+        question = Question(words, tuple(sent), with_form(asked.instructions, form), asked=asked.spoken, described=True)
         answer = await self._looks.ask(seer, question, _entry(asked, form), visitor)
         if isinstance(answer, Refusal):
             return answer

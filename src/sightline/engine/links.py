@@ -1,4 +1,4 @@
-"""Addresses that a body only names: opened for a model that cannot be given the address itself."""
+"""Addresses that a body only names: fetched for a model that takes no images, where the network is granted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from sightline.model.source import Inline, Link
 from sightline.sources import web
 
 
-async def fetched(link: Link, grant: web.Grant) -> Inline | Refusal:
+async def fetched(link: Link, grant: web.Grant | None) -> Inline | Refusal:
     page = await web.read(link.url, grant)
     return page if isinstance(page, Refusal) else Inline("", pybase64.b64encode(page.data))

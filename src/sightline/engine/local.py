@@ -13,13 +13,13 @@ from sightline.engine.shelf import Shelf
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Limits, Workers
-from sightline.seers.local.seer import TASK_NAME, LocalSeer
+from sightline.seers.local_seer import TASK_NAME, LocalSeer
 
 if TYPE_CHECKING:
-    from sightline.seers.local.engine import Engine
-    from sightline.seers.local.regions import Pixels
-    from sightline.seers.local.reply import Page
-    from sightline.seers.local.seen import Seen
+    from sightline.reader.ocr.weights import OcrEngine
+    from sightline.reader.reading import ImageReading
+    from sightline.reader.regions import Pixels
+    from sightline.reader.report import ReadImage
 
 SECONDS = 60.0  # from the asking to the answer, whoever else is asked about meanwhile
 _READING = 0.75  # of what is left of them: then no more is read, and what there is by then is said
@@ -41,9 +41,10 @@ def readers() -> Workers:
 
 def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
     """The seer, where it is installed; else what to type. Nothing of it is loaded for that."""
-    from sightline.seers.local.weights import PAIRS, find, installed
+    from sightline.reader.ocr.weights import PAIRS, find_pair, is_runtime_installed
 
-    return LocalSeer(work, str(folder)) if installed() and any(find(pair, folder) for pair in PAIRS) else _NO_READER
+    ready = is_runtime_installed() and any(find_pair(pair, folder) for pair in PAIRS)
+    return LocalSeer(work, str(folder)) if ready else _NO_READER
 
 
 def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
@@ -56,36 +57,36 @@ def local_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
         return engine
     if no := engine.unable():  # what was not looked at is not empty
         return no
-    from sightline.seers.local.engine import give_back
+    from sightline.reader.ocr.weights import release_memory
 
     try:
         return _replied(data, arguments, engine)
     finally:
-        give_back()
+        release_memory()
 
 
-def _replied(data: bytes, arguments: dict[str, Any], engine: Engine) -> tuple[dict[str, Any], bytes] | Refusal:
-    from sightline.seers.local.reply import reply
+def _replied(data: bytes, arguments: dict[str, Any], engine: OcrEngine) -> tuple[dict[str, Any], bytes] | Refusal:
+    from sightline.reader.report import report_images
 
     until = monotonic() + _READING * arguments["seconds"]
-    pages = []
+    images = []
     for digest, piece in _pieces(data, arguments["images"]):
-        page = _page(digest, piece, engine, until)
-        if isinstance(page, Refusal):
-            return page
-        pages.append(page)
-    said = reply(arguments["question"], arguments["schema"], pages)
-    if isinstance(said, Refusal):
-        return said
-    spots = [[each.label, _placed(each.box, pages[each.image].seen), each.image] for each in said.spots]
-    return {"text": said.text, "spots": spots}, b""
+        image = _page(digest, piece, engine, until)
+        if isinstance(image, Refusal):
+            return image
+        images.append(image)
+    report = report_images(
+        arguments["question"], arguments["schema"], images, described=arguments.get("described", False)
+    )
+    spots = [[each.label, _placed(each.box, images[each.image].reading), each.image] for each in report.spots]
+    return {"text": report.text, "spots": spots}, b""
 
 
-def _placed(box: Box, seen: Seen) -> list[int]:
+def _placed(box: Box, seen: ImageReading) -> list[int]:
     """In the pixels of the image as it came."""
-    from sightline.seers.local.turning import turned_box
+    from sightline.reader.rectangles import rotate_box
 
-    box = turned_box(box, seen.size, 360 - seen.turned)
+    box = rotate_box(box, seen.size, 360 - seen.turned)
     return [box.x, box.y, box.width, box.height]
 
 
@@ -97,22 +98,22 @@ def _pieces(data: bytes, images: list[tuple[str, int]]) -> Iterator[tuple[str, b
 
 
 @functools.cache
-def _engine(folder: str) -> Engine | Refusal:
+def _engine(folder: str) -> OcrEngine | Refusal:
     import numpy  # noqa: F401 - all that the seer needs is there, or what to install is said
     import onnxruntime  # noqa: F401
 
-    from sightline.seers.local.engine import open_engine
+    from sightline.reader.ocr.weights import open_engine
 
     os.nice(_BEHIND)
     return open_engine(Path(folder) if folder else None)
 
 
-_seen: Shelf[Seen] = Shelf(_REMEMBERED)
+_seen: Shelf[ImageReading] = Shelf(_REMEMBERED)
 
 
-def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refusal:
-    from sightline.seers.local.reply import Page
-    from sightline.seers.local.turning import turned_pixels
+def _page(digest: str, data: bytes, engine: OcrEngine, until: float) -> ReadImage | Refusal:
+    from sightline.reader.examine import rotate_pixels
+    from sightline.reader.report import ReadImage
 
     pixels = _decoded(data)
     if isinstance(pixels, Refusal):
@@ -120,21 +121,20 @@ def _page(digest: str, data: bytes, engine: Engine, until: float) -> Page | Refu
     seen = _seen.get(digest) or _looked(pixels, engine, until)
     if seen.searched and not seen.late:  # with more time there would be more
         _seen.put(digest, seen)
-    return Page(seen, turned_pixels(pixels, seen.turned))
+    return ReadImage(seen, rotate_pixels(pixels, seen.turned))
 
 
-def _looked(pixels: Pixels, engine: Engine, until: float) -> Seen:
+def _looked(pixels: Pixels, engine: OcrEngine, until: float) -> ImageReading:
     from dataclasses import replace
 
-    from sightline.seers.local.codes import codes
-    from sightline.seers.local.looking import see
-    from sightline.seers.local.reading import read_page
-    from sightline.seers.local.turning import turned_box
+    from sightline.reader.examine import examine_image, read_barcodes
+    from sightline.reader.ocr.page import read_page
+    from sightline.reader.rectangles import rotate_box
 
     page = read_page(pixels, engine, lambda: monotonic() < until)
-    seen = see(pixels, page.lines, codes(pixels), page.turned)
+    seen = examine_image(pixels, page.lines, read_barcodes(pixels), page.turned)
     size = Size(pixels.shape[1], pixels.shape[0])
-    unread, late = (tuple(turned_box(box, size, page.turned) for box in boxes) for boxes in (page.unread, page.late))
+    unread, late = (tuple(rotate_box(box, size, page.turned) for box in boxes) for boxes in (page.unread, page.late))
     return replace(seen, unread=unread, late=late, searched=page.searched)
 
 

@@ -16,7 +16,6 @@ from sightline.profiles.lookup import Override
 from sightline.sources.file import Policy
 from sightline.sources.web import Grant
 
-_WEB = Grant()
 _NOWHERE = Policy(())
 
 Price = Callable[[str, Usage], float | None]
@@ -47,7 +46,7 @@ class Options:
     retention: Retention = Retention()  # noqa: RUF009
     overrides: Sequence[Override] = ()  # what the user says of models
     hoist: bool = False  # no image stays in a tool's result, unless an upstream says otherwise
-    web: Grant = _WEB  # how addresses are opened for models that cannot be given them
+    web: Grant | None = None  # how addresses are opened for models that take no images; None: they are not
     reach: Callable[[], Policy] = lambda: _NOWHERE  # the folders in which a file may be looked for
     references: bool = False  # a pasted image gets its reference beside it
     image_model: str = ""  # in the mode `route`: who takes the requests of a turn with new images

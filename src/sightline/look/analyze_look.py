@@ -201,8 +201,7 @@ class Look:
         known = _Known(self._order, replace(said, text=text), tuple(one.size for one in question.images))
         with _lock:
             _shelf(self.settings).put(self._key(question.instructions, question.words), known)
-        self._save(known)
-        return replace(known, cached=shared)
+        return self._save(known) or replace(known, cached=shared)
 
     def _answer(self, question: Question) -> Answer | str | Refusal:
         """The seer's own; or the words of the same look that was under way meanwhile, in whichever process."""
@@ -217,16 +216,21 @@ class Look:
         shared = flights.once(self.door.record, self.door.scope, name, ask, _text, self.since)
         return wait(shared)
 
-    def _save(self, known: _Known) -> None:
-        """Nobody pays twice for the same description; where there is one already, only the user's will changes it."""
+    def _save(self, known: _Known) -> Refusal | None:
+        """Nobody pays twice for the same description; where there is one already, only the user's will changes it.
+
+        Return a refusal if the user wants it to be saved and it could not be.
+        """
         if not (self.asking.save or self._plain):
-            return
+            return None
         (one,) = self._members(known.sent)
         said = Description(one.sha256, one.size, known.answer.text, self.seer.name, self.form, one.sent)
-        self.door.record.keep_description(self.door.scope, said, self._version)
-        if self.asking.save:  # also where conversations have it already
-            boxes = self._boxes(self._found(known.answer, (one,)), (one,), _MOST_BEHIND)
-            self.door.record.retell(self.door.reach, replace(said, boxes=boxes))
+        if not self.asking.save:
+            self.door.record.keep_description(self.door.scope, said, self._version)
+            return None
+        said = replace(said, boxes=self._boxes(self._found(known.answer, (one,)), (one,), _MOST_BEHIND))
+        no = self.door.record.redescribe(self.door.scope, self.door.reach, said, self._version)
+        return no and replace(no, what=f"the image was described, but that could not be saved: {no.what}")
 
     def _analysis(self, known: _Known) -> Analysis:
         images, text, cached = self._members(known.sent), known.answer.text, known.cached

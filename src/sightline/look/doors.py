@@ -92,7 +92,7 @@ class Door:
     toolset: frozenset[str] = frozenset({"vision"})
     owner: bool = False  # of the record: who can read its files anyway may see every image in it
     here: tuple[Path, ...] | None = None  # folders whose images are listed; None: all within reach
-    network: Grant | None = None  # the host's grant to view what is at a web address
+    network: Grant | None = None  # to view what is at a web address, by the setting `network` or by the host's code
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
     turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
     turns: Turns = field(default_factory=Turns, compare=False, repr=False)
@@ -104,17 +104,18 @@ class Door:
         return None if self.owner else self.scope
 
 
-def door(settings: Settings | None = None, *, network: bool = False, turn: str | None = None) -> Door:
+def door(settings: Settings | None = None, *, network: bool | None = None, turn: str | None = None) -> Door:
     """The user's own: settings, record, and the folder in which this process works now.
 
     settings: else those of the user's file and environment.
-    network: the host grants a view what is at a public https address. No setting and no caller of a tool can.
+    network: whether a view may fetch what is at a public https address; None: as the setting `network` says. No caller
+        of a tool can grant it.
     turn: a name for the turn of the conversation that looks; without one a model's calls here are of one turn, until
         nobody was asked for a minute.
     """
     known = settings or load()
     record = opened(known.folder, known.record)
-    scope, grant = record.scope_of(""), _granted() if network else None
+    scope, grant = record.scope_of(""), granted(network=known.network if network is None else network)
     return Door(
         record,
         scope,
@@ -137,7 +138,10 @@ def folders(known: Settings) -> Policy:
     return policy_for(_working(), _temporary(), known.fs_reach, asked, closed=own)
 
 
-def _granted() -> Grant:
+def granted(*, network: bool) -> Grant | None:
+    """Return the permission to fetch; the dialler is loaded only where it is given."""
+    if not network:
+        return None
     from sightline.sources.web import Grant
 
     return Grant()

@@ -12,7 +12,7 @@ from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
 from sightline.engine.local import local_seer, readers
 from sightline.engine.options import Grounds, Price
-from sightline.look.doors import folders
+from sightline.look.doors import folders, granted
 from sightline.look.grounds import coordinates_of
 from sightline.look.upstreams import NOWHERE, Taken, by_name, completed, directory, receiver
 from sightline.look.usage import cost
@@ -130,6 +130,7 @@ def engine(
         overrides=_overrides(settings),
         retention=settings.retention,
         hoist=settings.hoist,
+        web=granted(network=settings.network),
         reach=lambda: folders(settings) if reach is None else reach,
         references=references,
         image_model=str(settings.values["imageModel"]),

@@ -45,6 +45,7 @@ class Question:
     schema: Json = None  # the answer is asked for as JSON of this shape
     longest: int | None = None  # tokens of the answer
     asked: str | None = None  # without what explains it to a model; empty: all that is to be seen. None: as `words`
+    described: bool = False  # the caller has a description of each image already
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,28 @@
-"""Text from outside, made harmless: nothing of it opens or closes a fence of ours."""
+"""Text from outside, made harmless: nothing of it opens or closes a fence of ours.
+
+What a reader could take for `<vision_proxy_` or `</vision_proxy_` counts as that, however it is spelled (see
+`lookalikes`): its bracket is replaced and nothing else is touched. No text is cut out, so none can close up into a
+fence, and what was made harmless stays as it is when it is made harmless again. Reading is linear in the length of the
+text: it goes on from a bracket only as long as the name of a fence goes on, and no bracket is part of that name.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from sightline.model.lookalikes import BRACKETS, TAG_BRACKET, TAGS, read_as
 
 _NAME = "vision_proxy_"
-# Full-width brackets and slashes read like plain ones to a model, and what has no width reads like nothing.
-_GAP = r"[\s\u200b-\u200f\u2060-\u2064\ufeff\u00ad]*+"
-_opens = re.compile(r"[<\uff1c](?=" + _GAP + r"(?:[/\uff0f]" + _GAP + ")?" + _NAME + ")", re.IGNORECASE)
+_suspect = re.compile(f"[{re.escape(BRACKETS)}{TAGS}]")
+_tagged = re.compile(f"[{TAGS}]")
+_any_bracket = re.compile(f"[{re.escape(BRACKETS)}{TAG_BRACKET}]")
+SQUARE = r"\[\]\u2045\u2046\u27e6\u27e7\u301a\u301b\uff3b\uff3d"
+"""Square brackets and what looks like them, for a class of a regular expression."""
+_square = re.compile(f"[{SQUARE}]")
+_json_escape = re.compile(r'\\(?:u[0-9a-f]{4}|[^"])')
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 # What has no width, or turns the letters around it: by it a name reads like another one, or holds words that nobody
 # sees. All that Unicode lets a reader ignore, but for the variation selectors of emoji.
@@ -20,27 +33,91 @@ _HIDES = (
 _unprintable = re.compile(f"[{_CONTROLS}]+")
 _hides = re.compile(f"[{_HIDES}]")
 _unseen = re.compile(f"[{_CONTROLS}{_HIDES}]")
-_ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\uff1c": "&lt;"})
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", **dict.fromkeys('"\uff02', "&quot;"), **dict.fromkeys(">\uff1e\ufe65", "&gt;")}
+    | dict.fromkeys("<\uff1c\ufe64", "&lt;")
+)
 
 
 def neutral(text: str) -> str:
-    """A text, of several lines perhaps, in which nothing opens or closes a fence of ours."""
-    return _opens.sub("&lt;", text)
+    """Return a text, of several lines perhaps, in which nothing opens or closes a fence of ours."""
+    return _with_brackets(text, _openings(text), lambda bracket: "&lt;")
 
 
 def one_line(text: str) -> str:
-    """A name or another short word: what hides in it is seen, as JSON would write it."""
-    return neutral(_flat(text))
+    """Return a name or another short word on one line: what hides in it is seen, as JSON would write it."""
+    return _flat(neutral(text))
+
+
+def in_brackets(text: str) -> str:
+    """Return a name for a line of ours in square brackets, on one line, with nothing in it that ends those brackets."""
+    return one_line(_square.sub("?", text))
 
 
 def attribute(text: str) -> str:
-    """The value of an attribute, in double quotes."""
-    return _flat(text).translate(_ESCAPES)
+    """Return the value of an attribute, for double quotes."""
+    return _flat(_with_brackets(text, _openings(text), lambda bracket: "<")).translate(_ESCAPES)
 
 
 def json_line(value: object) -> str:
-    """JSON as it reads best, in which nothing hides: what would is escaped, and whoever reads it back has it all."""
-    return _unseen.sub(_escaped, json.dumps(value, ensure_ascii=False))
+    """Return JSON as it reads best, in which nothing hides or is a fence: what would be is escaped, and JSON reads back
+    the same."""
+    written = json.dumps(value, ensure_ascii=False)
+    read = _json_escape.sub(lambda found: " " * len(found[0]), written) if "\\" in written else written
+    return _unseen.sub(_escaped, _with_brackets(written, _openings(read), _escape))
+
+
+def _openings(text: str) -> list[int]:
+    """Return where the brackets stand that a reader could take for the beginning of a fence of ours."""
+    if text.isascii():
+        return _opened(text, _unlike("<"), tags=False) if "<" in text else []
+    if (first := _suspect.search(text)) is None:
+        return []
+    found = _opened(text, _unlike(BRACKETS), tags=False)
+    if _tagged.search(text, first.start()):
+        found = sorted({*found, *_opened(text, _any_bracket, tags=True)})
+    return found
+
+
+@cache
+def _unlike(brackets: str) -> re.Pattern[str]:
+    """Return a pattern for brackets, without those that other words in ASCII follow: that is nearly all of them."""
+    ascii_letters = {chr(number): read_as(chr(number), tags=False) for number in range(ord("!"), ord("~") + 1)}
+    other = ""
+    for known in reversed(range(len(_NAME))):
+        expected = {_NAME[known], "" if known else "/"}
+        others = re.escape("".join(each for each, plain in ascii_letters.items() if plain not in expected))
+        fits = re.escape("".join(each for each, plain in ascii_letters.items() if plain == _NAME[known]))
+        skipped = r"\0-\x20\x7f" + ("" if known else r"/\\")
+        other = f"[{skipped}]*+(?:[{others}]" + (f"|[{fits}]{other})" if other else ")")
+    return re.compile(f"[{re.escape(brackets)}](?!{other})")
+
+
+def _opened(text: str, bracket: re.Pattern[str], *, tags: bool) -> list[int]:
+    return [found.start() for found in bracket.finditer(text) if _is_named(text, found.end(), tags=tags)]
+
+
+def _is_named(text: str, start: int, *, tags: bool) -> bool:
+    """Return whether a text goes on with the name of a fence, after slashes or none."""
+    known = 0
+    for index in range(start, len(text)):
+        for letter in read_as(text[index], tags=tags):
+            if letter == _NAME[known]:
+                known += 1
+                if known == len(_NAME):
+                    return True
+            elif known or letter != "/":
+                return False
+    return False
+
+
+def _with_brackets(text: str, places: Iterable[int], write: Callable[[str], str]) -> str:
+    """Return a text whose brackets at `places` are written in another way."""
+    pieces, done = [], 0
+    for place in places:
+        pieces += [text[done:place], write(text[place])]
+        done = place + 1
+    return "".join([*pieces, text[done:]]) if pieces else text
 
 
 def _flat(text: str) -> str:
@@ -50,7 +127,10 @@ def _flat(text: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    letter = found[0]
+    return _escape(found[0])
+
+
+def _escape(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if letter <= "\uffff" else json.dumps(letter)[1:-1]
 
 
@@ -63,7 +143,7 @@ def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Ma
     return f"<{_NAME}{tag}{inner}>\n{neutral(text.strip())}\n</{_NAME}{tag}>"
 
 
-_INNER = re.compile(rf"['<>&\uff1c]|{_unseen.pattern}")
+_INNER = re.compile(rf"['>&{re.escape(BRACKETS)}]|{_unseen.pattern}")
 
 
 def rows(entries: Iterable[Mapping[str, object]], indent: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sightline.model.fence import one_line
+from sightline.model.fence import SQUARE, one_line
 from sightline.model.scene import Call
 
 MARKER = "[image shown in the following message]"
@@ -16,7 +16,7 @@ REMINDERS = ("<system-reminder>", "<environment_context>", "<environment_details
 
 _LONGEST = 1024  # letters of such words: what is longer is somebody's text, and is not searched
 _our_label = re.compile(r"\[image from the tool call(?: (?P<id>[^\s\[\]()]+))?(?: \([^\[\]]*\))?\]").fullmatch
-_brackets = re.compile(r"[\[\]()]+")
+_brackets = re.compile(rf"[{SQUARE}()]+")
 _our_reference = re.compile(r"\[image sha256:[0-9a-f]{64}\]").fullmatch
 
 # Texts with which other programs lead images that they have moved out of tool results.

@@ -97,6 +97,13 @@ class Record(Protocol):
 
     def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
 
+    def redescribe(self, scope: str, reach: str | None, description: Description, prompt: str) -> Refusal | None:
+        """Keep a description, and say it from now on wherever the image was told: the user wants it so.
+
+        `reach`: the scope whose conversations are changed; None: all. A refusal means that it was not written.
+        """
+        ...
+
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
 
     def tell(self, scope: str, telling: Telling) -> Telling:
@@ -128,10 +135,6 @@ class Record(Protocol):
         """What the calls of its last leg brought; the first word counts."""
         ...
 
-    def retell(self, scope: str | None, description: Description) -> None:
-        """The user's will: from now on this is said of an image wherever it was told; None: in every scope."""
-        ...
-
     def claim(self, flight: Flight, since: float, seconds: float) -> str | None:
         """None: for that long it is this owner's to make. Else who is ahead, in whichever process.
 
@@ -159,13 +162,17 @@ class Record(Protocol):
         """
         ...
 
-    def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None: ...
+    def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> Refusal | None:
+        """Remember a lesson for so many days; a refusal means that it was not written."""
+        ...
 
     def lesson(self, upstream: str, model: str) -> Lesson | None: ...
 
     def lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
 
-    def forget_lesson(self, upstream: str, model: str) -> bool: ...
+    def forget_lesson(self, upstream: str, model: str) -> bool | Refusal:
+        """Return whether there was a lesson; a refusal means that it may still be there."""
+        ...
 
     def remembered(self, prefix: str) -> Sequence[str] | Refusal:
         """The sha256 of all that begins so and of which anything is kept, in any scope; two will do."""
@@ -182,9 +189,16 @@ class Record(Protocol):
         """Why what was kept cannot be read: then it is not known what is there and what is not."""
         ...
 
-    def consent(self, provider: str, given: bool) -> None: ...
+    def consent(self, provider: str, given: bool) -> Refusal | None:
+        """Write down whether images may go to a provider; a refusal means that it was not written."""
+        ...
 
-    def consents(self) -> Mapping[str, bool]: ...
+    def consents(self) -> Mapping[str, bool]:
+        """Return what the user has said about each provider.
+
+        It is empty where that cannot be read (then `trouble` says why), or is not known to be what the user said last.
+        """
+        ...
 
     def note(self, scope: str, entry: Entry) -> None: ...
 

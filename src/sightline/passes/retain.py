@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Needs, Present, Probe, Recall
 from sightline.model.fate import Repeated, Retired
-from sightline.model.fence import one_line
+from sightline.model.fence import in_brackets
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
@@ -219,4 +219,4 @@ def _line(sight: Sight, kept: Kept, way: _Way) -> str:
 def _within_brackets(name: str) -> str:
     """A name that cannot end the brackets around it, nor be longer than the image is worth."""
     short = name if len(name) <= _LONGEST_NAME else f"…{name[-_LONGEST_NAME:]}"
-    return one_line(short.replace("[", "?").replace("]", "?"))
+    return in_brackets(short)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sightline.model.asking import LOCAL
 from sightline.model.facts import Description, Joint, Member
-from sightline.model.fence import fenced, one_line, rows
+from sightline.model.fence import fenced, in_brackets, one_line, rows
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
@@ -79,6 +79,6 @@ def _size(one: Member) -> dict[str, Json]:
 
 def absence(refusal: Refusal, filename: str | None = None) -> str:
     """One honest sentence in the place of an image that nobody can show or describe."""
-    name = f" {one_line(filename)}" if filename else ""
+    name = f" {in_brackets(filename)}" if filename else ""
     remedy = f" {refusal.remedy[:1].upper()}{refusal.remedy[1:]}." if refusal.remedy else ""
-    return f"[The image{name} is not available: {refusal.what}. Do not guess what it shows.{remedy}]"
+    return f"[The image{name} is not available: {in_brackets(refusal.what)}. Do not guess what it shows.{remedy}]"

@@ -94,6 +94,11 @@ class Settings:
         return tuple(Path(folder).expanduser() for folder in cast("list[str]", self.values["fsReach"]))
 
     @property
+    def network(self) -> bool:
+        """Whether images at public web addresses may be fetched."""
+        return self.values["network"] == "on"
+
+    @property
     def image_capability(self) -> ImageCapability:
         """What the user has said of it, over the defaults."""
         return image_capability({**DEFAULT_CAPABILITY, **cast("dict[str, Json]", self.values["imageCapability"])})

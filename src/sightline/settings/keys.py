@@ -65,6 +65,9 @@ KEYS: tuple[Key, ...] = (
         "the images that list_images names: those that were found in the working folder, or all of the record"),
     Key("fsReach", [], kinds.FOLDERS,
         "folders in which the tools may read, and edit_file write, beside the working folder and the temporary one"),
+    Key("network", "off", choice("off", "on"),
+        "on: an image at a public https address is fetched when a text-only model is sent one, or a tool is asked to "
+        "view one; off: no name is looked up and nothing is fetched, but for an address given to ask or as file_url"),
     Key("models", {}, kinds.MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
     Key("upstreams", {}, kinds.UPSTREAMS,
         'providers by name: {"work": {"baseUrl": "https://llm.example.com/v1", "preset": "deepseek"}}'),

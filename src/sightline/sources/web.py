@@ -1,4 +1,4 @@
-"""The web as a source: read only where the host grants the network, and only through the dialler of `net`."""
+"""The web as a source: read only where the setting `network` or a host's code grants it, and only through `net`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightline.net import LARGEST, WEB, Reach, Resolver, fetch, look_up
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A host's word that the web may be read. Other names and places than those of the system are for code alone."""
+    """The permission to read the web. Other names and places than those of the system are for code alone."""
 
     resolve: Resolver = look_up
     reach: Reach = WEB
@@ -26,6 +26,7 @@ class Page:
 
 
 async def read(url: str, grant: Grant | None, *, most: int = LARGEST) -> Page | Refusal:
+    """Return what is at an address. Without a grant no name is looked up and nothing is dialled."""
     if grant is None:
         return _not_here(one_line(url)[:200])
     found = await fetch(url, most=most, resolve=grant.resolve, reach=grant.reach)
@@ -36,7 +37,11 @@ async def read(url: str, grant: Grant | None, *, most: int = LARGEST) -> Page | 
 
 def _not_here(url: str) -> Refusal:
     if url[:8].lower().startswith(("http://", "https://")):
-        return Refusal("not_permitted", "a web address is not read here", "download it and view the file")
+        return Refusal(
+            "not_permitted",
+            "a web address is not read while the setting network is off",
+            "download it and view the file, or the user runs: sightline config set network on",
+        )
     return Refusal(
         "not_permitted", f"an address that begins with {url.split(':')[0]}: is not read", "give a plain path"
     )

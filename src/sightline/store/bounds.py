@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from sightline.store.database import Database
 from sightline.store.files import Blobs
 
 
@@ -34,22 +33,23 @@ _PAST_BOUNDS = """
         SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
         FROM rows)
     SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""
+NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
 _NAMED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
 
 
 def sweep(
-    database: Database, blobs: Blobs, bytes_limit: int, oldest: float, now: float, *, everything: bool = False
+    connection: Connection, blobs: Blobs, bytes_limit: int, oldest: float, now: float, *, everything: bool = False
 ) -> None:
-    """Rows last used before `oldest`, those past the limit, and the bytes that nobody names any more.
+    """Remove rows last used before `oldest`, those past the limit, and the bytes that no row names any more.
 
-    With `everything` also bytes that no row ever named, which a crash has left: that means to list all there are.
+    Both times are record time. With `everything` also bytes that no row ever named, which a crash has left: that means
+    to list all there are.
     """
-    with database.writing() as connection:
-        connection.execute("DELETE FROM lessons WHERE expires <= ?", (now,))
-        gone = connection.execute(_PAST_BOUNDS, (oldest, bytes_limit)).fetchall()
-        for table, row, _ in gone:
-            connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608, one of TABLES
-        drop_unnamed(connection, blobs, blobs.names() if everything else {blob for *_, blob in gone if blob})
+    connection.execute("DELETE FROM lessons WHERE expires <= ?", (now,))
+    gone = connection.execute(_PAST_BOUNDS, (oldest, bytes_limit)).fetchall()
+    for table, row, _ in gone:
+        connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608, one of TABLES
+    drop_unnamed(connection, blobs, blobs.names() if everything else {blob for *_, blob in gone if blob})
 
 
 def drop_unnamed(connection: Connection, blobs: Blobs, names: Iterable[str]) -> None:

@@ -13,5 +13,9 @@ def keep(connection: Connection, provider: str, given: bool, now: float) -> None
 
 
 def read(database: Database) -> Mapping[str, bool]:
-    rows = database.rows("SELECT provider, given FROM consents ORDER BY provider")
-    return {provider: bool(given) for provider, given in rows}
+    """Return what the user has said about each provider. Where an index is damaged, a no counts."""
+    rows = database.rows("SELECT provider, given FROM consents NOT INDEXED")
+    said: dict[str, bool] = {}
+    for provider, given in rows:
+        said[provider] = bool(given) and said.get(provider, True)
+    return dict(sorted(said.items()))

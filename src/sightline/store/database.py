@@ -11,49 +11,61 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sightline.store.migrations import check, migrate
+from sightline.store.damage import Examination, check_consents, examine
+from sightline.store.log import log_of
+from sightline.store.migrations import STEPS, OtherVersionError, check, count_steps, migrate
 
 Row: TypeAlias = tuple[Any, ...]
 
 _BUSY_SECONDS = 10.0
 
 
+Identity: TypeAlias = tuple[tuple[int, ...] | None, ...]
+"""What tells the files at a path from others that were put in their place."""
+
+
 class Database:
-    def __init__(self, writer: sqlite3.Connection, reader: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        writer: sqlite3.Connection,
+        reader: sqlite3.Connection,
+        identify: Callable[[], Identity] = lambda: (),
+    ) -> None:
         self._writer, self._reader = writer, reader
+        self._identify, self._identity = identify, identify()
         self._write_lock = threading.RLock()
         self._read_lock = self._write_lock if writer is reader else threading.RLock()
 
     @classmethod
-    def on_disk(cls, path: Path) -> Database:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its other files the same mode
-        if os.name == "posix" and path.stat().st_mode & 0o077:
-            path.chmod(0o600)
-        writer = _connect(str(path))
+    def on_disk(cls, path: Path, patience: float | None = None) -> Database:
+        """Open the database, and create it if it is not there; others who use it are waited for so many seconds."""
+        _create_private(path)
+        before = _file_identity(path)
+        writer = _connect(str(path), patience)
         try:
-            _use_wal(writer)
+            _use_wal(writer, patience)
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA secure_delete = ON")  # what goes is written over, whatever it goes for
             migrate(writer)
-            return cls(writer, _connect(str(path)))
+            return _opened(cls, writer, path, before, patience)
         except BaseException:
             writer.close()
             raise
 
     @classmethod
     def read_only(cls, path: Path) -> Database:
-        """As it is now, for where nothing can be written: a disk that is full, or closed to us."""
-        log = path.with_name(f"{path.name}-wal")
-        at_rest = not (log.exists() and log.stat().st_size)  # then SQLite needs no files of its own to read it
-        connection = _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if at_rest else ''}")
+        """Open it as it is now, for where nothing can be written: a disk that is full, or closed to us."""
+        connection, at_rest = _connect_to_read(path)
         try:
             check(connection)
-            return cls(connection, connection)
+            # SQLite does not look whether others write to a file that it was told is immutable: we have to.
+            return cls(connection, connection, partial(_states if at_rest else _identities, path))
         except BaseException:
             connection.close()
             raise
@@ -104,26 +116,110 @@ class Database:
             if busy:
                 raise sqlite3.OperationalError("another program reads it, and keeps what was removed in its log")
 
+    def is_current(self) -> bool:
+        """Return whether the files at its path are still those that are open here: they may have been replaced."""
+        return self._identify() == self._identity
+
+    def examine(self, seconds: float) -> Examination:
+        with self._read_lock:
+            return examine(self._reader, seconds)
+
+    def check_consents(self) -> None:
+        """Raise unless the consents can be relied on."""
+        with self._read_lock:
+            check_consents(self._reader)
+
     def close(self) -> None:
         with self._write_lock, self._read_lock:
             self._reader.close()
             self._writer.close()
 
 
-def _connect(name: str) -> sqlite3.Connection:
+def examine_file(path: Path, seconds: float, is_over: Callable[[], bool] = lambda: False) -> Examination:
+    """Look for damage through a connection of its own, which changes nothing; raise if it cannot be opened."""
+    connection, _ = _connect_to_read(path)
+    try:
+        if count_steps(connection) > len(STEPS):
+            raise OtherVersionError("a newer version of Sightline wrote it")
+        return examine(connection, seconds, is_over)
+    finally:
+        connection.close()
+
+
+def _connect_to_read(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Return a connection that changes nothing, and whether SQLite was told that nobody else does, either."""
+    log = log_of(path)
+    at_rest = not (log.exists() and log.stat().st_size)  # then SQLite needs no files of its own to read it
+    return _connect(f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if at_rest else ''}"), at_rest
+
+
+def _opened(
+    kind: type[Database], writer: sqlite3.Connection, path: Path, before: tuple[int, ...] | None, patience: float | None
+) -> Database:
+    """Return the database with a second connection that reads, if the file is still the one that was opened first."""
+    reader = _connect(str(path), patience)
+    try:
+        check(reader)  # which opens it
+        made = kind(writer, reader, partial(_identities, path))
+        if before != _file_identity(path):
+            raise sqlite3.OperationalError("it was replaced while it was opened")
+    except BaseException:
+        reader.close()
+        raise
+    return made
+
+
+def _create_private(path: Path) -> None:
+    """Create the file if it is not there, closed to others. SQLite gives its other files the same mode.
+
+    A file that is there is not opened: closing it again would drop the locks that SQLite holds on it in this process.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+
+
+def _identities(path: Path) -> Identity:
+    return _file_identity(path), _file_identity(log_of(path))
+
+
+def _file_identity(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _states(path: Path) -> Identity:
+    """Return what changes as soon as anybody writes to the database, too."""
+    return file_state(path), file_state(log_of(path))
+
+
+def file_state(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _connect(name: str, patience: float | None = None) -> sqlite3.Connection:
     # Transactions are begun by hand; the locks above see to it that one thread at a time is in there.
-    uri = name.startswith("file:")
-    return sqlite3.connect(name, uri=uri, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    uri, timeout = name.startswith("file:"), _BUSY_SECONDS if patience is None else patience
+    return sqlite3.connect(name, uri=uri, timeout=timeout, isolation_level=None, check_same_thread=False)
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def _use_wal(connection: sqlite3.Connection, patience: float | None) -> None:
     """Another process that opens the same new file makes SQLite answer "locked" here without waiting."""
-    patience = time.monotonic() + _BUSY_SECONDS
+    end = time.monotonic() + (_BUSY_SECONDS if patience is None else patience)
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as trouble:
-            if not is_busy(trouble) or time.monotonic() > patience:
+            if not is_busy(trouble) or time.monotonic() > end:
                 raise
             time.sleep(0.01)
         else:

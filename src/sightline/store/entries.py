@@ -11,25 +11,25 @@ from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.store.database import Database, Row
 
 _ROW_BYTES = 256  # that a row takes beside its texts
-_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, used"
+_COLUMNS = "kind, images, seer, input, output, cached, cost, hit, latency, about, error, at"
 
 # A call that was answered from memory is none: nobody was asked, and nothing was spent. One that failed before any
 # token was counted has no price that could be unknown.
 _SPENT = """
-    SELECT date(used, 'unixepoch', 'localtime') AS day, seer, COUNT(*), SUM(input), SUM(output), SUM(cached),
+    SELECT date(at, 'unixepoch', 'localtime') AS day, seer, COUNT(*), SUM(input), SUM(output), SUM(cached),
         SUM(cost), SUM(cost IS NULL AND (error = '' OR input IS NOT NULL)), SUM(error != '')
     FROM entries WHERE seer != '' AND NOT hit GROUP BY day, seer ORDER BY day, seer"""
 
 
-def keep(connection: Connection, scope: str, entry: Entry, now: float) -> int:
-    """Write an entry; gives the bytes that it takes."""
+def keep(connection: Connection, scope: str, entry: Entry, at: float, now: float) -> int:
+    """Write an entry; gives the bytes that it takes. `at` is the machine's clock, `now` is record time."""
     images, about = json.dumps(entry.images), json.dumps(entry.about)
     weight = _ROW_BYTES + len(images) + len(about)
     usage = entry.usage
     figures = (usage.input, usage.output, usage.cached, entry.cost_usd, entry.cache_hit, entry.latency_ms)
     connection.execute(
-        f"INSERT INTO entries (scope, bytes, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (scope, weight, entry.kind, images, entry.seer, *figures, about, entry.error, now),
+        f"INSERT INTO entries (scope, bytes, used, {_COLUMNS}) VALUES ({'?, ' * 14}?)",  # noqa: S608
+        (scope, weight, now, entry.kind, images, entry.seer, *figures, about, entry.error, at),
     )
     return weight
 

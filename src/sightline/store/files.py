@@ -33,9 +33,10 @@ class Blobs(Protocol):
 class Files:
     """Blobs as files `ab/cd/abcd…` below a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = folder
-        private_folder(folder)
+        if create:
+            private_folder(folder)
 
     def holds(self, sha256: str) -> bool:
         return self._path(sha256).is_file()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sightline.store import scope_key
 from sightline.store.bounds import Bounds
+from sightline.store.damage import check_files
 from sightline.store.database import Database
 from sightline.store.files import Blobs, Files, Held, private_folder
+from sightline.store.touches import Touches
 
 ROWS, BYTES = "record.sqlite", "blobs"
+ASIDE = f"{ROWS}.damaged-"  # a damaged database that a repair has kept, with the record time at which it was put there
 _SWEPT = "swept"
 _SWEEP_SECONDS = 3600.0  # a record that is opened again sooner was swept just now
 
@@ -22,11 +27,14 @@ class Home:
     blobs: Blobs
     key: bytes
     bounds: Bounds
+    touches: Touches = field(default_factory=Touches)
 
     @classmethod
-    def on_disk(cls, folder: Path, bounds: Bounds) -> Home:
+    def on_disk(cls, folder: Path, bounds: Bounds, patience: float | None = None) -> Home:
+        """Open the record in a folder, and begin one if there is none; raise if its files are damaged."""
         private_folder(folder)
-        database = Database.on_disk(folder / ROWS)
+        check_files(folder / ROWS, used_before=(folder / scope_key.NAME).exists())
+        database = Database.on_disk(folder / ROWS, patience)
         try:
             if not (folder / scope_key.NAME).exists():
                 with database.writing():  # one process at a time: the first one makes the key
@@ -38,12 +46,32 @@ class Home:
 
     @classmethod
     def read_only(cls, folder: Path, bounds: Bounds) -> Home:
+        """Open the record in a folder as it is; raise if its files or its consents are damaged."""
+        check_files(folder / ROWS, used_before=True)
         key, blobs = scope_key.read_in(folder), Files(folder / BYTES)
-        return cls(Database.read_only(folder / ROWS), blobs, key, bounds)
+        database = Database.read_only(folder / ROWS)
+        try:
+            database.check_consents()
+            return cls(database, blobs, key, bounds)
+        except BaseException:
+            database.close()
+            raise
 
     @classmethod
     def in_memory(cls, bounds: Bounds) -> Home:
         return cls(Database.in_memory(), Held(), scope_key.made(), bounds)
+
+
+def drop_asides(folder: Path, oldest: float = math.inf) -> None:
+    """Remove damaged databases that repairs have kept: all, or those from before a record time."""
+    for path in folder.glob(f"{ASIDE}*"):
+        digits = path.name.removeprefix(ASIDE).partition("-")[0]
+        if not digits.isdecimal() or float(digits) >= oldest:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def is_due(folder: Path, now: float) -> bool:

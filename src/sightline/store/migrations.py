@@ -8,6 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 
+# The tables whose rows have `used`, as they were when step 12 began to measure it in record time.
+_AGED = "images descriptions perceptions moments entries tellings receipts omissions legs places".split()
+_DATED = ("entries", "receipts", "omissions")
+_ALL_USED = " UNION ALL ".join(f"SELECT used FROM {table}" for table in _AGED)  # noqa: S608
+_LAST = "(SELECT steady FROM clock)"
+
 # A step is a tuple of statements; user_version counts the steps that a file has taken.
 STEPS: tuple[tuple[str, ...], ...] = (
     (
@@ -107,22 +113,46 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TRIGGER places_of_no_image AFTER DELETE ON images BEGIN
             DELETE FROM places WHERE (scope, sha256) = (old.scope, old.sha256); END""",
     ),
+    (  # `used` and `expires` are record time from here on, `asked` is steady time (see clock.py), `at` the machine's.
+        """CREATE TABLE clock (
+            scope TEXT NOT NULL, one INTEGER PRIMARY KEY CHECK (one = 1),
+            wall REAL NOT NULL, steady REAL NOT NULL, added REAL NOT NULL, owed REAL NOT NULL,
+            back REAL NOT NULL)""",
+        f"""INSERT INTO clock SELECT '', 1, last, last, 0, 0, 0 FROM (
+            SELECT ifnull(MAX(CASE WHEN used <= CAST(strftime('%s', 'now') AS REAL) THEN used END), MAX(used)) AS last
+            FROM ({_ALL_USED})) WHERE last IS NOT NULL""",  # noqa: S608, the names above
+        *(f"ALTER TABLE {table} ADD COLUMN at REAL NOT NULL DEFAULT 0" for table in _DATED),
+        *(f"UPDATE {table} SET at = used" for table in _DATED),  # noqa: S608
+        *(f"UPDATE {table} SET used = {_LAST} WHERE used > {_LAST}" for table in _AGED),  # noqa: S608
+        """UPDATE lessons SET expires = (SELECT steady FROM clock) + 30 * 86400
+            WHERE expires > (SELECT steady FROM clock) + 30 * 86400""",
+        "ALTER TABLE moments ADD COLUMN asked REAL NOT NULL DEFAULT 0",
+        "UPDATE moments SET asked = used",
+        "DELETE FROM flights",
+    ),
 )
 
 
-def migrate(database: sqlite3.Connection) -> None:
-    """Take the steps that are missing, all or none, whoever else is opening the same file."""
-    if _version(database) == len(STEPS):
+class OtherVersionError(sqlite3.DatabaseError):
+    """The database was written by another version of Sightline, and cannot be used by this one."""
+
+
+def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
+    """Take the steps that are missing, all or none, whoever else is opening the same file.
+
+    `upto`: the number of steps to take, for a database that is to be like one of an earlier version.
+    """
+    if count_steps(database) == upto:
         return
     database.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(database)  # another process may have taken them while we waited
+        version = count_steps(database)  # another process may have taken them while we waited
         if version > len(STEPS):
-            raise sqlite3.DatabaseError("a newer version of Sightline wrote it")
-        for step in STEPS[version:]:
+            raise OtherVersionError("a newer version of Sightline wrote it")
+        for step in STEPS[version:upto]:
             for statement in step:
                 database.execute(statement)
-        database.execute(f"PRAGMA user_version = {len(STEPS)}")
+        database.execute(f"PRAGMA user_version = {upto}")
     except BaseException:
         database.execute("ROLLBACK")
         raise
@@ -131,9 +161,10 @@ def migrate(database: sqlite3.Connection) -> None:
 
 def check(database: sqlite3.Connection) -> None:
     """Raises unless the database has taken every step, and no step that is unknown here."""
-    if _version(database) != len(STEPS):
-        raise sqlite3.DatabaseError("another version of Sightline wrote it")
+    if count_steps(database) != len(STEPS):
+        raise OtherVersionError("another version of Sightline wrote it")
 
 
-def _version(database: sqlite3.Connection) -> int:
+def count_steps(database: sqlite3.Connection) -> int:
+    """Return how many steps a database has taken."""
     return int(database.execute("PRAGMA user_version").fetchone()[0])

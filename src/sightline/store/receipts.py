@@ -18,7 +18,7 @@ from sightline.store.database import Database, Row
 MOST = 10_000  # receipts that are kept
 _ROW_BYTES = 256  # that a row takes beside its texts
 _SECONDS = 0.5  # in which they gather
-_COLUMNS = "wire, upstream, model, labels, sights, notes, used"
+_COLUMNS = "wire, upstream, model, labels, sights, notes, at"
 
 Gathered = tuple[str, Filed | Omission]
 """One of them, and its scope."""
@@ -73,27 +73,27 @@ class Gathering:
                 self._wait()
 
 
-def keep(connection: Connection, found: Sequence[Gathered]) -> int:
-    """Write them all, and let go of what is too many; gives the bytes that they take."""
+def keep(connection: Connection, found: Sequence[Gathered], now: float) -> int:
+    """Write them all, and let go of what is too many; gives the bytes that they take. `now` is record time."""
     weight = 0
     for scope, one in found:
         if isinstance(one, Omission):
-            row = (one.client, one.model, _ROW_BYTES, one.at)
-            connection.execute("INSERT OR REPLACE INTO omissions VALUES ('', ?, ?, ?, ?)", row)
+            row = (one.client, one.model, _ROW_BYTES, now, one.at)
+            connection.execute("INSERT OR REPLACE INTO omissions VALUES ('', ?, ?, ?, ?, ?)", row)
             weight += _ROW_BYTES
         else:
-            weight += _keep_receipt(connection, scope, one)
+            weight += _keep_receipt(connection, scope, one, now)
     connection.execute("DELETE FROM receipts WHERE rowid <= (SELECT MAX(rowid) FROM receipts) - ?", (MOST,))
     return weight
 
 
-def _keep_receipt(connection: Connection, scope: str, filed: Filed) -> int:
+def _keep_receipt(connection: Connection, scope: str, filed: Filed, now: float) -> int:
     receipt = filed.receipt
     texts = tuple(json.dumps(each) for each in (filed.labels, [_row(line) for line in receipt.sights], receipt.notes))
     weight = _ROW_BYTES + sum(map(len, texts))
     connection.execute(
-        f"INSERT INTO receipts (scope, bytes, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-        (scope, weight, filed.wire, receipt.upstream, receipt.model, *texts, filed.at),
+        f"INSERT INTO receipts (scope, bytes, used, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        (scope, weight, now, filed.wire, receipt.upstream, receipt.model, *texts, filed.at),
     )
     return weight
 
@@ -104,7 +104,7 @@ def read(database: Database, most: int) -> Sequence[Filed]:
 
 
 def omissions(database: Database) -> Sequence[Omission]:
-    rows = database.rows("SELECT client, model, used FROM omissions ORDER BY client, model")
+    rows = database.rows("SELECT client, model, at FROM omissions ORDER BY client, model")
     return tuple(Omission(client, model, at) for client, model, at in rows)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import sqlite3
 from pathlib import Path
 
 from sightline.disk import write_whole
+from sightline.store.damage import DamagedError
 
 NAME = "scope.key"
 _BYTES = 32
@@ -25,7 +25,7 @@ def make_in(folder: Path) -> None:
 def read_in(folder: Path) -> bytes:
     key = (folder / NAME).read_bytes()
     if len(key) != _BYTES:
-        raise sqlite3.DatabaseError(f"{folder / NAME} is damaged")
+        raise DamagedError(f"{folder / NAME} is damaged")
     return key
 
 

@@ -7,13 +7,12 @@ with the disk, reads that are noted, and what is swept away when there is too mu
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import sqlite3
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import MappingProxyType
 from typing import Concatenate, ParamSpec, TypeVar
 
 from sightline.model.answered import Answered
@@ -44,18 +43,20 @@ from sightline.store import (
     spans,
     tellings,
 )
-from sightline.store.bounds import Bounds, sweep
-from sightline.store.database import Database, Row
-from sightline.store.home import Home, is_due
+from sightline.store.bounds import sweep
+from sightline.store.clock import DAY, RecordTime, note_time, read_time
+from sightline.store.damage import is_damage
+from sightline.store.database import Row
+from sightline.store.home import Home, drop_asides, is_due
 from sightline.store.receipts import Gathered, Gathering
-from sightline.store.touches import COARSE, Touches
+from sightline.store.storage import REPAIR, TROUBLES, Clock, ReplacedError, Storage, Where
+from sightline.store.touches import COARSE
 
 _log = logging.getLogger(__name__)
-_DAY = 86400.0
 _WRITES_BETWEEN_SWEEPS = 256
-_RETRY_SECONDS = 60.0  # a disk that could not be used is tried again that often
-
-Clock = Callable[[], float]
+_TIME_SECONDS = 1.0
+_ATTEMPTS = 3  # to write to a record that is replaced at the same time
+_UNREADABLE = (*TROUBLES, json.JSONDecodeError)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,7 +72,7 @@ def _spared(default: D) -> Callable[[Method[P, T]], Method[P, T | D]]:
         def spared(self: SqliteRecord, /, *args: P.args, **kwargs: P.kwargs) -> T | D:
             try:
                 return method(self, *args, **kwargs)
-            except (OSError, sqlite3.Error) as trouble:
+            except _UNREADABLE as trouble:
                 self.complain(trouble)
                 return default
 
@@ -87,54 +88,78 @@ def _honest(method: Method[P, T]) -> Method[P, T | Refusal]:
     def honest(self: SqliteRecord, /, *args: P.args, **kwargs: P.kwargs) -> T | Refusal:
         try:
             return method(self, *args, **kwargs)
-        except (OSError, sqlite3.Error) as trouble:
-            return Refusal("unavailable", f"the record could not be written: {trouble}", "try again")
+        except _UNREADABLE as trouble:
+            return self.refuse(trouble)
 
     return honest
 
 
-@dataclass(slots=True)
-class _Standby:
-    """What a record needs to know that stands in for another one."""
+def _promised(method: Method[P, T]) -> Method[P, T | Refusal]:
+    """Return a refusal unless what was asked for is in the record that the user has, and survives a crash."""
 
-    again: Callable[[], SqliteRecord]
-    trouble: Refusal | None
-    tried: float  # when it was last tried
+    @functools.wraps(method)
+    def promised(self: SqliteRecord, /, *args: P.args, **kwargs: P.kwargs) -> T | Refusal:
+        trouble: Exception = ReplacedError()
+        for _ in range(_ATTEMPTS):
+            try:
+                self.storage.check()
+                if self.storage.obstacle:
+                    return self.storage.obstacle
+                return method(self, *args, **kwargs)
+            except ReplacedError as replaced:  # by whom a new one was made, which has to be told, too
+                trouble = replaced
+            except _UNREADABLE as other:
+                trouble = other
+                break
+        return self.refuse(trouble)
+
+    return promised
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A transaction: where it is, and when."""
+
+    home: Home
+    rows: sqlite3.Connection
+    now: RecordTime
 
 
 class SqliteRecord:
     """Implements the port `Record`."""
 
-    def __init__(self, home: Home, now: Clock) -> None:
-        self.home, self._now = home, now
+    def __init__(self, storage: Storage, now: Clock) -> None:
+        self.storage, self._wall = storage, now
         self._writes = self._written = 0
-        self._touches = Touches(home.database)
-        self._recovering = threading.Lock()
-        self._complained = False
-        self._standby: _Standby | None = None
-        self._former: list[Database] = []
+        self._complained: Home | None = None  # of which it was said that it fails
+        self._unread: Refusal | None = None  # why the consents could not be read
+        self._withdrawn: set[str] = set()  # consents whose withdrawal could not be written
+        self._read_time: tuple[Home | None, RecordTime] = None, RecordTime(0.0, 0.0)
         self._gathering = Gathering(self._write_gathered)
 
     @classmethod
-    def on_disk(cls, folder: Path, bounds: Bounds, now: Clock) -> SqliteRecord:
-        record = cls(Home.on_disk(folder, bounds), now)
-        if is_due(folder, now()):
+    def in_folder(cls, where: Where, now: Clock, *, check: bool = True) -> SqliteRecord:
+        """Open the record in a folder, or what takes its place; once an hour what is too old or too much is removed.
+
+        Without `check` damage is not looked for, and only found where it is met.
+        """
+        record = cls(Storage.in_folder(where, now, check=check), now)
+        if record.storage.state == "open" and is_due(where.folder, now()):
             record.sweep(everything=True)
         return record
 
-    def stand_by(self, again: Callable[[], SqliteRecord], trouble: Refusal | None) -> SqliteRecord:
-        """This one stands in for another that cannot be used now: nothing is kept for good, and that is tried again."""
-        self._standby = _Standby(again, trouble, self._now())
-        self._complained = True  # whoever opened it has said so
-        return self
+    @property
+    def home(self) -> Home:
+        return self.storage.home
 
     def trouble(self) -> Refusal | None:
-        return self._standby.trouble if self._standby else None
+        return self.storage.trouble or self._unread
 
     @_spared(default=False)
     def keep_image(self, scope: str, image: Image) -> bool:
-        used, now = images.used(self.home.database, scope, image.sha256), self._now()
-        return self._fresh(used, image) or self._keep(image, lambda rows: images.keep(rows, scope, image, now))
+        self.storage.check()
+        used = images.used(self.home.database, scope, image.sha256)
+        return self._fresh(used, image) or self._keep(image, lambda to: images.keep(to.rows, scope, image, to.now.time))
 
     @_spared(None)
     def image(self, scope: str | None, sha256: str) -> Image | None:
@@ -142,7 +167,7 @@ class SqliteRecord:
 
     @_spared(frozenset[str]())
     def holds(self, scope: str, names: Collection[str]) -> frozenset[str]:
-        if self._standby or not names:
+        if not (names and self.storage.check(wait=False)) or self.storage.obstacle:
             return frozenset()
         held = images.held(self.home.database, self.home.blobs, scope, names)
         for row in held:
@@ -158,9 +183,8 @@ class SqliteRecord:
         used = places.used(self.home.database, scope, sha256, path)
         if used is not None and self._now() - used < COARSE:
             return
-        self._recover()
-        with self.home.database.noting() as connection:
-            places.keep(connection, scope, sha256, path, self._now())
+        with self._writing(lightly=True) as to:
+            places.keep(to.rows, scope, sha256, path, to.now.time)
 
     @_spared(())
     def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
@@ -168,10 +192,10 @@ class SqliteRecord:
 
     @_spared(default=False)
     def keep_perception(self, scope: str, perception: Perception) -> bool:
-        used, now = perceptions.used(self.home.database, scope, perception), self._now()
-        pixels = perception.pixels
+        self.storage.check()
+        used, pixels = perceptions.used(self.home.database, scope, perception), perception.pixels
         return self._fresh(used, pixels) or self._keep(
-            pixels, lambda rows: perceptions.keep(rows, scope, perception, now)
+            pixels, lambda to: perceptions.keep(to.rows, scope, perception, to.now.time)
         )
 
     @_spared(None)
@@ -182,16 +206,32 @@ class SqliteRecord:
     def remembered(self, prefix: str) -> Sequence[str]:
         return forgetting.remembered(self.home.database, prefix)
 
-    @_honest
+    @_promised
     def forget(self, sha256: str | None) -> int:
-        with self.home.database.erasing() as connection:
+        home = self.home
+        with home.database.erasing() as connection:
             if sha256 is None:
                 self._gathering.taken()
-            return forgetting.forget(connection, self.home.blobs, sha256)
+            count = forgetting.forget(connection, home.blobs, sha256)
+        self._confirm(home)
+        if self.storage.folder:  # what a repair has kept may speak of the image, too
+            drop_asides(self.storage.folder)
+        return count
 
     @_spared(None)
     def keep_description(self, scope: str, description: Description, prompt: str) -> None:
-        self._write(lambda rows: descriptions.keep(rows, scope, description, prompt, self._now()))
+        self._write(lambda to: descriptions.keep(to.rows, scope, description, prompt, to.now.time))
+
+    @_promised
+    def redescribe(self, scope: str, reach: str | None, description: Description, prompt: str) -> None:
+        plain = replace(description, boxes="")
+
+        def write(to: _Write) -> int:
+            weight = descriptions.keep(to.rows, scope, plain, prompt, to.now.time)
+            tellings.retell(to.rows, reach, description.sha256, written(description))
+            return weight
+
+        self._write(write)
 
     @_spared(None)
     def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None:
@@ -203,7 +243,7 @@ class SqliteRecord:
 
     @_spared(None)
     def _tell(self, scope: str, telling: Telling) -> None:
-        self._write(lambda rows: tellings.keep(rows, scope, telling, self._now()))
+        self._write(lambda to: tellings.keep(to.rows, scope, telling, to.now.time))
 
     @_spared(None)
     def told(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None:
@@ -226,51 +266,43 @@ class SqliteRecord:
 
     @_spared(None)
     def keep_answered(self, scope: str, answered: Answered) -> None:
-        self._write(lambda rows: legs.keep(rows, scope, answered, self._now()))
+        self._write(lambda to: legs.keep(to.rows, scope, answered, to.now.time))
 
     @_spared(None)
     def settle(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
-        with self.home.database.writing() as connection:
-            weight = legs.settle(connection, scope, answered, results)
-        self._wrote(weight)
-
-    @_spared(None)
-    def retell(self, scope: str | None, description: Description) -> None:
-        with self.home.database.writing() as connection:
-            tellings.retell(connection, scope, description.sha256, written(description))
+        self._write(lambda to: legs.settle(to.rows, scope, answered, results))
 
     @_spared(None)
     def claim(self, flight: Flight, since: float, seconds: float) -> str | None:
-        now = self._now()
-        with self.home.database.noting() as connection:
-            return flights.claim(connection, flight, since, now + seconds, now)
+        with self._writing(lightly=True) as to:
+            now = to.now.steady
+            return flights.claim(to.rows, flight, now - (self._wall() - since), now + seconds, now)
 
     @_spared(None)
     def land(self, flight: Flight, answer: str | None) -> None:
-        with self.home.database.noting() as connection:
-            flights.land(connection, flight, answer, self._now())
+        with self._writing(lightly=True) as to:
+            flights.land(to.rows, flight, answer, to.now.steady)
 
     @_spared((False, None))
     def landed(self, flight: Flight) -> tuple[bool, str | None]:
-        return flights.landed(self.home.database, flight, self._now())
+        return flights.landed(self.home.database, flight, read_time(self.home.database, self._wall()).steady)
 
     @_spared(frozenset[str]())
     def visit(
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
     ) -> frozenset[str]:
-        now, here = self._now(), moments.Visit(scope, head, names, [names[end] for end in ends])
-        with self.home.database.writing() as connection:
-            cold, used = moments.met(connection, here, now - life)
-            weight = moments.touch(connection, here, cold, used, COARSE, now) if touch else 0
+        here = moments.Visit(scope, head, names, [names[end] for end in ends])
+        with self._writing() as to:
+            cold, used = moments.met(to.rows, here, to.now.steady - life)
+            weight = moments.touch(to.rows, here, cold, used, COARSE, to.now) if touch else 0
         if touch:
             self._wrote(weight)
         return cold
 
-    @_spared(None)
+    @_promised
     def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> None:
-        now = self._now()
-        with self.home.database.writing() as connection:
-            lessons.keep(connection, upstream, model, lesson, now + days * _DAY, now)
+        with self._writing() as to:
+            lessons.keep(to.rows, upstream, model, lesson, to.now.time + days * DAY, to.now.time)
 
     @_spared(None)
     def lesson(self, upstream: str, model: str) -> Lesson | None:
@@ -281,19 +313,36 @@ class SqliteRecord:
         found = ((*each, self.lesson(*each)) for each in lessons.known(self.home.database, self._now()))
         return tuple((upstream, model, lesson) for upstream, model, lesson in found if lesson)
 
-    @_spared(default=False)
+    @_promised
     def forget_lesson(self, upstream: str, model: str) -> bool:
-        with self.home.database.writing() as connection:
-            return lessons.forget(connection, upstream, model)
+        with self._writing() as to:
+            return lessons.forget(to.rows, upstream, model)
 
-    @_spared(None)
-    def consent(self, provider: str, given: bool) -> None:
-        with self.home.database.writing() as connection:
-            consents.keep(connection, provider, given, self._now())
+    def consent(self, provider: str, given: bool) -> Refusal | None:
+        """A no that cannot be written counts in this process all the same."""
+        refusal = self._consent(provider, given)
+        if refusal is None:
+            self._withdrawn.discard(provider)
+        elif not given:
+            self._withdrawn.add(provider)
+        return refusal
 
-    @_spared(MappingProxyType[str, bool]({}))
+    @_promised
+    def _consent(self, provider: str, given: bool) -> None:
+        with self._writing() as to:
+            consents.keep(to.rows, provider, given, self._wall())
+
     def consents(self) -> Mapping[str, bool]:
-        return consents.read(self.home.database)
+        if not self.storage.check(wait=False):
+            return {}
+        try:
+            found = consents.read(self.home.database)
+        except TROUBLES as trouble:
+            self.complain(trouble)
+            self._unread = self.refuse(trouble)
+            return {}
+        self._unread = None
+        return {**found, **dict.fromkeys(self._withdrawn, False)}
 
     def note(self, scope: str, entry: Entry) -> None:
         self._note(scope, entry)
@@ -301,7 +350,7 @@ class SqliteRecord:
 
     @_spared(None)
     def _note(self, scope: str, entry: Entry) -> None:
-        self._write(lambda rows: entries.keep(rows, scope, entry, self._now()), lightly=True)
+        self._write(lambda to: entries.keep(to.rows, scope, entry, self._wall(), to.now.time), lightly=True)
 
     @_spared(())
     def entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
@@ -312,10 +361,10 @@ class SqliteRecord:
         return entries.spent(self.home.database)
 
     def file(self, scope: str, filed: Filed) -> None:
-        self._gathering.add(scope, replace(filed, at=self._now()))
+        self._gathering.add(scope, replace(filed, at=self._wall()))
 
     def omit(self, omission: Omission) -> None:
-        self._gathering.add("", replace(omission, at=self._now()))
+        self._gathering.add("", replace(omission, at=self._wall()))
 
     @_spared(())
     def receipts(self, most: int) -> Sequence[Filed]:
@@ -329,7 +378,7 @@ class SqliteRecord:
 
     @_spared(None)
     def _write_gathered(self, found: Sequence[Gathered]) -> None:
-        self._write(lambda rows: receipts.keep(rows, found), lightly=True)
+        self._write(lambda to: receipts.keep(to.rows, found, to.now.time), lightly=True)
 
     def scope_of(self, credential: str) -> str:
         return scope_key.scope_of(self.home.key, credential)
@@ -337,17 +386,32 @@ class SqliteRecord:
     def close(self) -> None:
         self._gathering.end()
         self._note_reads()
-        for database in (*self._former, self.home.database):
-            database.close()
+        self.storage.close()
 
     def complain(self, trouble: Exception) -> None:
-        """Once: a disk that stays full would say it with every request."""
-        if not self._complained:
-            self._complained = True
-            _log.warning("The record cannot be used (%s); nothing new is remembered.", trouble)
+        """Say that the record fails, once: a disk that stays full would say it with every request."""
+        if is_damage(trouble):
+            self.storage.note_damage(trouble)
+        elif self._complained is not self.home and not isinstance(trouble, ReplacedError):
+            self._complained = self.home
+            if not self.storage.obstacle:  # which was said when it was found
+                _log.warning("The record cannot be used (%s); nothing new is remembered.", trouble)
+
+    def refuse(self, trouble: Exception) -> Refusal:
+        if is_damage(trouble):
+            self.storage.note_damage(trouble)
+            return Refusal("corrupt", f"the record is damaged: {trouble}", REPAIR)
+        return Refusal("unavailable", f"the record could not be written: {trouble}", "try again")
+
+    def _now(self) -> float:
+        """Return the record time, by which things grow old. It is read from the record once a second at the most."""
+        wall, home = self._wall(), self.home
+        if self._read_time[0] is not home or not 0 <= wall - self._read_time[1].wall < _TIME_SECONDS:
+            self._read_time = home, read_time(home.database, wall)
+        return self._read_time[1].advance(wall).time
 
     def _touch(self, table: str, row: Row) -> None:
-        self._touches.add(table, row, self._now())
+        self.home.touches.add(table, row, self._now())
 
     def _touched(self, table: str, found: tuple[Row, T] | None) -> T | None:
         """What was found, and that it was read."""
@@ -358,33 +422,44 @@ class SqliteRecord:
 
     @_spared(None)
     def _note_reads(self) -> None:
-        self._touches.write()
+        self.home.touches.write(self.home.database)
 
     def _fresh(self, used: float | None, image: Image) -> bool:
         """Kept already, and not long ago: nothing has to be written."""
-        if self._standby:
+        if self.storage.obstacle:
             return False
         return used is not None and self._now() - used < COARSE and self.home.blobs.holds(image.sha256)
 
-    def _keep(self, image: Image, write: Callable[[sqlite3.Connection], None]) -> bool:
+    def _keep(self, image: Image, write: Callable[[_Write], None]) -> bool:
         """The bytes, and then the row that names them: a row never stands without its bytes."""
-        self._recover()
-        standby = self._standby
-        if not self.home.blobs.holds(image.sha256):
-            self.home.blobs.keep(image.sha256, image.data)
-        with self.home.database.writing() as connection:
-            if not self.home.blobs.holds(image.sha256):  # another process swept in between
-                self.home.blobs.keep(image.sha256, image.data)
-            write(connection)
+        blobs, is_durable = self.home.blobs, self.storage.obstacle is None
+        if not blobs.holds(image.sha256):
+            blobs.keep(image.sha256, image.data)
+        with self._writing() as to:
+            if not to.home.blobs.holds(image.sha256):  # another process swept in between
+                to.home.blobs.keep(image.sha256, image.data)
+            write(to)
         self._wrote(len(image.data))
-        return standby is None
+        return is_durable
 
-    def _write(self, write: Callable[[sqlite3.Connection], int], *, lightly: bool = False) -> None:
-        """Rows, of which `write` gives the weight; `lightly`: a loss of power may take them."""
-        self._recover()
-        with self.home.database.noting() if lightly else self.home.database.writing() as connection:
-            weight = write(connection)
+    def _write(self, write: Callable[[_Write], int], *, lightly: bool = False) -> None:
+        """Write rows, of which `write` gives the weight; `lightly`: a loss of power may take them."""
+        with self._writing(lightly=lightly) as to:
+            weight = write(to)
         self._wrote(weight)
+
+    @contextmanager
+    def _writing(self, *, lightly: bool = False) -> Iterator[_Write]:
+        """Begin a transaction in the record that the folder holds now, and raise if it has lost its file by the end."""
+        self.storage.check()
+        home = self.home
+        with home.database.noting() if lightly else home.database.writing() as rows:
+            yield _Write(home, rows, note_time(rows, self._wall()))
+        self._confirm(home)
+
+    def _confirm(self, home: Home) -> None:
+        if self.storage.obstacle is None and not home.database.is_current():
+            raise ReplacedError("it was replaced meanwhile")
 
     @property
     def _allowance(self) -> int:
@@ -403,23 +478,8 @@ class SqliteRecord:
     def sweep(self, *, everything: bool = False) -> None:
         self._writes = self._written = 0
         self._note_reads()
-        home, now = self.home, self._now()
-        limit, oldest = home.bounds.bytes - self._allowance, now - home.bounds.days * _DAY
-        sweep(home.database, home.blobs, limit, oldest, now, everything=everything)
-
-    def _recover(self) -> None:
-        """Before something is written, where waiting is allowed: perhaps the disk can be used again by now."""
-        with self._recovering:
-            standby, now = self._standby, self._now()
-            if standby is None or now - standby.tried < _RETRY_SECONDS:
-                return
-            standby.tried = now
-        try:
-            found = standby.again()
-        except (OSError, sqlite3.Error):
-            return
-        with self._recovering:
-            self._former.append(self.home.database)  # another thread may still be reading there
-            self.home, self._touches = found.home, Touches(found.home.database)
-            self._standby, self._complained = None, False
-        _log.warning("The record can be used again.")
+        with self._writing() as to:
+            limit, oldest = to.home.bounds.bytes - self._allowance, to.now.time - to.home.bounds.days * DAY
+            sweep(to.rows, to.home.blobs, limit, oldest, to.now.time, everything=everything)
+            if everything and self.storage.folder:
+                drop_asides(self.storage.folder, oldest)

@@ -11,23 +11,22 @@ COARSE = 3600.0  # seconds, to which `used` is exact: an image that comes with e
 
 
 class Touches:
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self) -> None:
         self._touched: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
     def add(self, table: str, row: Row, now: float) -> None:
-        """`row` begins with its number and when it was last used."""
+        """Note that a row was read. `row` begins with its number and when it was last used."""
         if now - row[1] >= COARSE:
             with self._lock:
                 self._touched[table, row[0]] = now
 
-    def write(self) -> None:
+    def write(self, database: Database) -> None:
         with self._lock:
             touched, self._touched = self._touched, {}
         if not touched:
             return
-        with self._database.writing() as connection:
+        with database.writing() as connection:
             for table in TABLES:
                 connection.executemany(
                     f"UPDATE {table} SET used = ? WHERE rowid = ?",  # noqa: S608, one of TABLES

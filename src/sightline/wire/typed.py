@@ -2,6 +2,9 @@
 
 A command is the first thing that a user's message says; what a client adds around the person's words is passed over.
 Whoever answers it here answers in the model's place; the model itself never gets to know of either.
+
+Only a plain text block of the user's own message is a command. A message that holds the result of a tool is not the
+user's own, even where text stands beside the result: tools and the clients that run them write such text.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
+from sightline.model.marks import leads
 from sightline.model.scene import Json
-from sightline.wire.shape import at
+from sightline.wire.shape import at, text_in
 
 CommandIn = Callable[[str], str | None]
 """The command that a text is, if it is one."""
@@ -21,6 +25,13 @@ _PASSED_OVER = ("system", "developer")  # what a client adds behind the person's
 _MODELS = ("assistant", "model")
 _opened = re.compile(r"</?[A-Za-z]|\[Image\b").match
 _prefaced = re.compile(r"\s*<([A-Za-z][\w-]*)>[^<]*</\1>").match  # the hour, say, before the words in one text
+
+_TEXT = ("text", "input_text")  # the types of a text block, on the wires whose blocks have a type
+_UNTYPED = (None,)  # Gemini's parts have none
+_RESULTS = ("functionResponse", "function_response", "toolResponse", "tool_response")  # keys of such parts of Gemini
+_RESULT_ENDINGS = ("tool_result", "tool-result", "_output")  # of the types of blocks that hold what a tool returned
+# The result of a tool that a client has written into a text: <tool_result …>, <function_results>, </tool-output> …
+_result_tag = re.compile(r"\s*</?(?:tool|function)[\w-]*(?:result|response|output)", re.IGNORECASE).match
 
 _DATA: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (  # where a request demands data, and the words for it there
     (("response_format", "type"), ("json_object", "json_schema")),
@@ -103,10 +114,41 @@ def _added(text: str) -> bool:
     return not bare or (bare[-1] in ">]" and _opened(bare) is not None)
 
 
+def is_plain_text(block: Json, types: Sequence[Json] = ("text",)) -> bool:
+    """Return whether a block is text as a user types it: its type is exactly that of a text block, it is not addressed
+    to the model alone (`annotations.audience`), and no program has attached `_meta` of its own to it."""
+    if not isinstance(block, dict) or block.get("type") not in types or not isinstance(block.get("text"), str):
+        return False
+    notes = block.get("annotations") or {}
+    audience = notes.get("audience") if isinstance(notes, dict) else ()
+    is_for_user = audience is None or (isinstance(audience, list) and "user" in audience)
+    return is_for_user and not block.get("_meta") and not block.get("thought")
+
+
+def _is_own(item: Mapping[str, Json]) -> bool:
+    """Return whether a message is the user's own: of the user's role, and without the result of a tool."""
+    if _role(item) != "user" or item.get("type", "message") != "message":
+        return False
+    content = _content(item)
+    return not any(_is_result(part) for part in (content if isinstance(content, list) else [content]))
+
+
+def _is_result(part: Json) -> bool:
+    """Return whether a part is what a tool returned, or text that a client has moved out of a tool's result."""
+    if isinstance(part, dict) and (text_in(part, "type").endswith(_RESULT_ENDINGS) or part.keys() & set(_RESULTS)):
+        return True
+    text = part if isinstance(part, str) else text_in(part, "text")
+    return leads(text) or _result_tag(text) is not None
+
+
 def _command(item: Mapping[str, Json], command_in: CommandIn) -> tuple[int, str | None]:
-    """The number of the part that is a command, and its text."""
+    """Return the number of the part that is a command, and the command; None: the message is none."""
     said = (each for each in _texts(item) if not _added(each[1]))
-    number, text = next(said, (0, "")) if _role(item) == "user" else (0, "")
+    number, text = next(said, (0, "")) if _is_own(item) else (0, "")
+    content = _content(item)
+    types = _TEXT if "content" in item else _UNTYPED
+    if not isinstance(content, str) and not is_plain_text(at(content, number), types):
+        return 0, None
     preface = _prefaced(text)
     return number, command_in(text[preface.end() :] if preface else text)
 

@@ -1,18 +1,39 @@
-"""Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts."""
+"""Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts.
+
+In `-p` it believes the settings of a project without asking, and they can lead it past --settings: by a web proxy,
+another cloud, or another key. Its record of trusted folders is in .claude.json.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.launch.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer
 from sightline.cli.launch.started import FILES, Launch, Place, behind, of_project, options, parsed, part, without
 from sightline.model.refusal import Refusal
 
 _FLAG = "--settings"
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
+_SOURCES = "--setting-sources"
+_OF_PROJECT = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
+_STEERS = (
+    "apiKeyHelper",
+    "proxyAuthHelper",
+    "otelHeadersHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "gcpAuthRefresh",
+)
+_STEERING = re.compile(
+    rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
+    r"|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+",
+    re.IGNORECASE,
+)
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": "Bedrock",
     "CLAUDE_CODE_USE_VERTEX": "Vertex",
@@ -26,6 +47,9 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         return Refusal(
             "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
         )
+    steering = [*_steering(argv, place)]
+    if steering and not place.flagged:
+        return refuse("Claude Code", steering, "start claude in this folder, trust it when it asks, and repeat")
     if cloud := _cloud(own, place):
         return Refusal(
             "unsupported_type",
@@ -35,6 +59,8 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     formerly, where = next(_addresses(own, place), ("", ""))
     merged = json.dumps({**own, "env": {**part(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
     rest = without(argv, _FLAG)
+    if steering:
+        rest = [rest[0], _SOURCES, "user", *without(rest, _SOURCES)[1:]]
     # What the user has put into it may hold keys, and arguments can be read by everybody on the machine.
     said = f"{FILES}/{_FILE}" if own else merged
     return Launch(
@@ -42,7 +68,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         place.env,
         {"anthropic": formerly} if formerly else {},
         files={_FILE: merged} if own else {},
-        note=of_project(formerly, where),
+        note=say_ignored("Claude Code", steering) or of_project(formerly, where),
     )
 
 
@@ -65,10 +91,29 @@ def _layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str,
     """The variables of every place that may set them, the one that counts first; and the project's file."""
     home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
     yield part(own, "env"), ""
-    for name in (".claude/settings.local.json", ".claude/settings.json"):
-        yield part(place.json(name), "env"), name
+    for name in _OF_PROJECT.values() if _trusts(place) else ():
+        yield part(place.json(name), "env"), "" if place.at_home else str(name)
     yield part(place.json(Path(home) / "settings.json"), "env"), ""
     yield place.env, ""
+
+
+def _steering(argv: Sequence[str], place: Place) -> Iterator[Steering]:
+    """Settings of a project that is not trusted which decide where keys and images go."""
+    sources = next(options(argv, _SOURCES), ",".join(_OF_PROJECT)).split(",")
+    read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
+    for file in () if _trusts(place) else read:
+        yield from settings_that_steer(file, place.read(place.folder / file) or "", _STEERS, _STEERING)
+
+
+def _trusts(place: Place) -> bool:
+    """Whether the record of Claude Code trusts this folder, or one around it in the same repository."""
+    if place.at_home:
+        return True
+    home = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home)
+    legacy = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude") / ".config.json"
+    records = [part(place.json(file), "projects") for file in (home / ".claude.json", legacy)]
+    folders = [str(folder) for folder in place.repository or place.above]
+    return any(part(record, folder).get("hasTrustDialogAccepted") is True for record in records for folder in folders)
 
 
 def _settings(flags: Sequence[str], place: Place) -> dict[str, Any] | None:

@@ -1,13 +1,18 @@
-"""opencode: OPENCODE_CONFIG_CONTENT is merged over the user's and the project's files."""
+"""opencode: OPENCODE_CONFIG_CONTENT is merged over the user's and the project's files.
+
+It has no record of trusted folders, so the files of a project decide nothing, unless the user names one of them in
+OPENCODE_CONFIG. OPENCODE_DISABLE_PROJECT_CONFIG makes it read none of them.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.launch.projects import Steering, refuse, say_ignored, settings_that_steer
 from sightline.cli.launch.started import Launch, Place, address_of, merged, options, parsed, part, version_for
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -15,7 +20,10 @@ from sightline.model.refusal import Refusal
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
 _SEEING = {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
 _FILES = ("opencode.json", "opencode.jsonc")
-_REFERENCE = re.compile(r"\{(env|file):([^{}]+)\}")
+_NAMED, _NO_PROJECT = "OPENCODE_CONFIG", "OPENCODE_DISABLE_PROJECT_CONFIG"
+_STEERS = ("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise")
+_ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
+_REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.
 BUILT_IN: Mapping[str, str] = {
     "anthropic": "anthropic",
@@ -37,8 +45,12 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     given = parsed(place.env.get(_CONTENT) or "{}")
     if given is None:
         return Refusal("invalid_input", f"{_CONTENT} is not JSON", "mend it or unset it")
+    flag = next(options(argv, "-m", "--model"), "")
+    steering = [*_steering(place, flag)]
+    if steering and not place.flagged:
+        return refuse("opencode", steering, f"set {_NAMED}={place.folder / steering[0].file} if you trust that file")
     config = merged(configured(place), _resolved(given, place.folder, place))
-    model = next(options(argv, "-m", "--model"), config.get("model"))
+    model = flag or config.get("model")
     chosen, _, model_id = model.partition("/") if isinstance(model, str) else ("", "", "")
     named: dict[str, tuple[WireName, str]] = {}
     providers = {
@@ -53,11 +65,13 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             f"where opencode asks its provider {chosen} cannot be known",
             "add --upstream NAME, or give it options.baseURL in opencode.json",
         )
-    return Launch(tuple(argv), env, {}, named)
+    if steering:
+        env |= {_NO_PROJECT: "1"}
+    return Launch(tuple(argv), env, {}, named, note=say_ignored("opencode", steering))
 
 
 def configured(place: Place) -> dict[str, Any]:
-    """What the agent's own files say, the later ones over the earlier."""
+    """What the user's own files say, the later ones over the earlier."""
     config: dict[str, Any] = {}
     for each in _files(place):
         config = merged(config, each)
@@ -65,26 +79,53 @@ def configured(place: Place) -> dict[str, Any]:
 
 
 def _files(place: Place) -> Iterator[dict[str, Any]]:
-    """Every file that it reads, the one that counts last."""
+    """Every file of the user's that it reads, the one that counts last."""
     home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
     for name in ("config.json", *_FILES):
         yield _read(home / name, place)
-    if own := place.env.get("OPENCODE_CONFIG"):
+    if own := place.env.get(_NAMED):
         yield _read(Path(own), place)
-    around = _project(place)
-    beside = [*(folder / ".opencode" for folder in around), place.home / ".opencode"]
+    beside = [folder for folder in place.repository or (place.folder,) if folder in (place.home, place.real_home)]
+    beside.append(place.home / ".opencode")
     if own := place.env.get("OPENCODE_CONFIG_DIR"):
         beside.append(place.folder / own)
-    for folder in (*around, *beside):
+    for folder in beside:
         for name in _FILES:
             yield _read(folder / name, place)
 
 
-def _project(place: Place) -> list[Path]:
-    """From the root of the repository down to where it is started; without one, that folder alone."""
-    marks = (".git/HEAD", ".git")
-    roots = (n for n, folder in enumerate(place.above) if any(place.read(folder / mark) is not None for mark in marks))
-    return [*reversed(place.above[: next(roots, 0) + 1])]
+def _of_project(place: Place) -> Iterator[Path]:
+    """Every file that it reads in a project, up to the root of the repository, but for one that the user names."""
+    if place.env.get(_NO_PROJECT, "").lower() in ("1", "true"):
+        return
+    named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
+    for folder in place.repository or (place.folder,):
+        if folder not in (place.home, place.real_home):
+            names = (beside / name for beside in (folder, folder / ".opencode") for name in _FILES)
+            yield from (file for file in names if file != named)
+
+
+def _steering(place: Place, flag: str) -> Iterator[Steering]:
+    """What a project says about where keys and images go; `flag` is the model that the user has typed."""
+    theirs = _provider_of(flag or configured(place).get("model"))
+    for file in _of_project(place):
+        text = _with_references(place.read(file) or "", _referred(file.parent, place))
+        yield from settings_that_steer(file, text, _STEERS)
+        said = parsed(text) or {}
+        models = {"small_model": said.get("small_model"), **({} if flag else {"model": said.get("model")})}
+        models |= {
+            f"{role}.{name}": part(said, role, name).get("model") for role in _ROLES for name in part(said, role)
+        }
+        yield from (Steering(file, key) for key, model in models.items() if _provider_of(model) not in ("", theirs))
+
+
+def _with_references(text: str, refer: Callable[[re.Match[str]], str]) -> str:
+    """A file as it is read when all references in it are resolved: one may stand in a name as well."""
+    return _REFERENCE.sub(lambda found: json.dumps(refer(found))[1:-1], text)
+
+
+def _provider_of(model: object) -> str:
+    return model.partition("/")[0] if isinstance(model, str) else ""
 
 
 def _read(file: Path, place: Place) -> dict[str, Any]:
@@ -93,14 +134,7 @@ def _read(file: Path, place: Place) -> dict[str, Any]:
 
 def _resolved(config: dict[str, Any], folder: Path, place: Place) -> dict[str, Any]:
     """With the variables and files that addresses speak of; a file is named as seen from the one that speaks of it."""
-
-    def referred(found: re.Match[str]) -> str:
-        kind, name = found[1], found[2].strip()
-        if kind == "env":
-            return place.env.get(name, "")
-        path = place.home / name[2:] if name.startswith("~/") else folder / name
-        return (place.read(path) or "").strip()
-
+    referred = _referred(folder, place)
     said = {name: part(config, "provider", name, "options").get("baseURL") for name in part(config, "provider")}
     known = {
         name: {"options": {"baseURL": _REFERENCE.sub(referred, url)}}
@@ -108,6 +142,19 @@ def _resolved(config: dict[str, Any], folder: Path, place: Place) -> dict[str, A
         if isinstance(url, str) and address_of(_REFERENCE.sub(referred, url))
     }
     return merged(config, {"provider": known}) if known else config
+
+
+def _referred(folder: Path, place: Place) -> Callable[[re.Match[str]], str]:
+    """What stands for a reference to a variable or to a file, which is named as seen from this folder."""
+
+    def refer(found: re.Match[str]) -> str:
+        kind, name = found[1], found[2].strip()
+        if kind == "env":
+            return place.env.get(name, "")
+        path = place.home / name[2:] if name.startswith("~/") else folder / name
+        return (place.read(path) or "").strip()
+
+    return refer
 
 
 def _api(name: str, said: Mapping[str, Any]) -> WireName:

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from sightline.cli.launch.projects import (
+    NETWORK,
+    Steering,
+    refuse,
+    say_ignored,
+    settings_that_steer,
+    variables_that_steer,
+)
 from sightline.cli.launch.started import (
     FILES,
     Launch,
@@ -27,6 +36,15 @@ _OPENAI = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _KEYED = ("", "gemini-api-key", "gateway")
 _LOGINS = ("GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")
 _COMPATIBLE = "openai-compatible"
+_GEMINI_RECORD = "GEMINI_CLI_TRUSTED_FOLDERS_PATH"
+_OF_GEMINI = Path(".gemini/settings.json")
+_GEMINI_STEERS = ("security.auth", "selectedAuthType", "telemetry", "proxy")
+_GEMINI_STEERING = re.compile(rf"{NETWORK}|(?:GEMINI|GOOGLE|CODE_ASSIST)_(?!MODEL\Z)\w+", re.IGNORECASE)
+_GEMINI_ALWAYS = re.compile("GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_CLOUD_PROJECT|GOOGLE_CLOUD_LOCATION")
+_COPY = "Cline works on a copy of its data folder; its history of this run is not kept"
+_CLINE_STEERING = re.compile(rf"{NETWORK}|CLINE_\w+", re.IGNORECASE)
+# It reads them all wherever it starts, whichever of them are there.
+_CLINE_FILES = (".env", *(f".env{mode}" for mode in (".development", ".production", ".test")), ".env.local")
 
 
 def gemini(argv: Sequence[str], place: Place) -> Launch | Refusal:
@@ -41,12 +59,24 @@ def gemini(argv: Sequence[str], place: Place) -> Launch | Refusal:
             f"Gemini CLI is logged in by {login}, which nothing can point elsewhere",
             "choose an API key with /auth in it, or unset the variable that says otherwise",
         )
-    dotenv, where = _gemini_dotenv(argv, place, home, settings)
+    recorded = place.trusts(Path(place.env.get(_GEMINI_RECORD) or home / ".gemini" / "trustedFolders.json"))
+    nearest, is_own = _gemini_dotenv(place, home, reads=recorded or _skips_trust(argv, place, settings))
+    steering = [] if recorded else [*_gemini_steering(argv, place, settings, None if is_own else nearest)]
+    ignorable = all(each.file == nearest for each in steering)  # its settings of the project cannot be switched off
+    if steering and not (place.flagged and ignorable):
+        trust = "start gemini in this folder, trust it when it asks or with /permissions, and repeat"
+        return refuse("Gemini CLI", steering, trust, ignorable=ignorable)
+    dotenv = place.dotenv(nearest if recorded or is_own else home / ".gemini" / ".env")
     own = place.env.get(variable)
     said = own if own is not None else dotenv.get(variable, "")
     formerly = behind(said)
-    note = "" if own is not None else of_project(formerly, where)
-    env = {**place.env, variable: place.address}
+    note = say_ignored("Gemini CLI", steering)
+    if own is None and recorded and not is_own:
+        note = of_project(formerly, str(nearest))
+    # What the environment sets, if only to nothing, is not taken from a file.
+    theirs = place.dotenv(home / ".gemini" / ".env")
+    ignored = {each.setting: theirs.get(each.setting, "") for each in steering}
+    env = {**place.env, **ignored, variable: place.address}
     taken: Mapping[WireName, str] = {"gemini": formerly} if formerly else {}
     if login:
         return Launch(tuple(argv), env, taken, note=note)
@@ -63,21 +93,41 @@ def gemini_login(place: Place) -> str:
     return str(saved or next((name for name in _LOGINS if place.env.get(name) == "true"), ""))
 
 
-def _gemini_dotenv(
-    argv: Sequence[str], place: Place, home: Path, settings: Mapping[str, object]
-) -> tuple[dict[str, str], str]:
-    """The one file of variables that it reads, and its name where it is the project's: that one needs its trust."""
-    careful = part(settings, "security", "folderTrust").get("enabled") is not False
-    told = place.env.get("GEMINI_CLI_TRUST_WORKSPACE") == "true" or "--skip-trust" in argv
-    trusted = not careful or told or place.trusts(home / ".gemini" / "trustedFolders.json")
-    names = [folder / name for folder in (*place.above, home) for name in (".gemini/.env", ".env")]
+def _gemini_dotenv(place: Place, home: Path, *, reads: bool) -> tuple[Path, bool]:
+    """The one file of variables that it reads, and whether that is the user's own; `reads`: it trusts the project."""
     own = (home / ".gemini" / ".env", home / ".env")
-    nearest = next((name for name in names if (trusted or name in own) and place.read(name) is not None), own[0])
-    return place.dotenv(nearest), "" if nearest in own else str(nearest)
+    names = (".gemini/.env", ".env") if reads else (".env",)
+    files = [*(folder / name for folder in place.above for name in names), *own]
+    nearest = next((file for file in files if place.read(file) is not None), own[0])
+    homes = {folder for folder in (home, place.home, place.real_home) if folder is not None}
+    return nearest, nearest in own or nearest in {
+        folder / name for folder in homes for name in (".gemini/.env", ".env")
+    }
+
+
+def _skips_trust(argv: Sequence[str], place: Place, settings: Mapping[str, object]) -> bool:
+    """Whether Gemini CLI believes every project, without a record of trust."""
+    told = place.env.get("GEMINI_CLI_TRUST_WORKSPACE") == "true" or "--skip-trust" in argv
+    return told or part(settings, "security", "folderTrust").get("enabled") is False
+
+
+def _gemini_steering(
+    argv: Sequence[str], place: Place, settings: Mapping[str, object], dotenv: Path | None
+) -> Iterator[Steering]:
+    """What a project that is not trusted says about where keys and images go; keys of a `.env` count in any."""
+    reads = _skips_trust(argv, place, settings)
+    if reads and not place.at_home:
+        text = place.read(place.folder / _OF_GEMINI) or ""
+        yield from settings_that_steer(_OF_GEMINI, text, _GEMINI_STEERS)
+    if dotenv is not None:
+        yield from variables_that_steer(place, dotenv, _GEMINI_STEERING if reads else _GEMINI_ALWAYS)
 
 
 def cline(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    """It reads its provider from its data folder alone: it gets a copy of its settings, pointed here."""
+    """It reads its provider from its data folder alone: it gets a copy of its settings, pointed here.
+
+    It also takes variables from the `.env` files of the folder where it starts, and keeps no record of trusted ones.
+    """
     given = next(options(argv, "--data-dir"), "")
     home = place.folder / given if given else place.home / ".cline" / "data"
     settings = place.json(home / "settings" / "providers.json")
@@ -95,16 +145,20 @@ def cline(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "Cline has no OpenAI-compatible provider, and no other can be pointed elsewhere",
             "cline auth -p openai -k KEY -m MODEL -b ADDRESS gives it one",
         )
+    files = () if place.at_home else map(Path, _CLINE_FILES)
+    steering = [each for file in files for each in variables_that_steer(place, file, _CLINE_STEERING)]
+    if steering and not place.flagged:
+        return refuse("Cline", steering, f"set {steering[0].setting} yourself in the environment")
     formerly = address_of(own.get("baseUrl"))
     base = place.address + ("/v1" if place.flagged else version_for(formerly, "/v1"))
     pointed = {"providers": {_COMPATIBLE: {"settings": {"baseUrl": base}}}}
     rest = without(argv, "--data-dir")[1:]
     return Launch(
         (argv[0], "--data-dir", FILES, *rest),
-        place.env,
+        {**place.env, **{each.setting: "" for each in steering}},
         {"openai_chat": formerly} if formerly else {},
         files={"settings/providers.json": json.dumps(merged(settings, pointed))},
-        note="Cline works on a copy of its data folder; its history of this run is not kept",
+        note="; ".join(filter(None, (say_ignored("Cline", steering), _COPY))),
     )
 
 

@@ -1,17 +1,26 @@
-"""pi: no variable points it elsewhere; an extension of ours, loaded for this run alone, does."""
+"""pi: no variable points it elsewhere; an extension of ours, loaded for this run alone, does.
+
+It reads the settings of a project only where its record in trust.json trusts the folder, or where it is told to trust
+every folder.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.launch.projects import Steering, refuse, say_ignored, settings_that_steer
 from sightline.cli.launch.started import FILES, Launch, Place, address_of, part, version_for
 from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
 
 _FILE = "sightline.ts"
 _VARIABLE = "SIGHTLINE_PI_PROVIDERS"
+_APPROVES = ("-a", "--approve")
+_OF_PROJECT = Path(".pi/settings.json")
+_STEERS = ("defaultProvider", "enabledModels", "packages", "extensions")
 _EXTENSION = """export default function (pi) {
   const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
   for (const [name, baseUrl] of Object.entries(bases)) pi.registerProvider(name, { baseUrl });
@@ -46,8 +55,21 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 
 def providers(place: Place) -> dict[str, Any]:
     """The providers that the user has configured for the agent."""
-    home = Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
-    return part(place.json(home / "models.json"), "providers")
+    return part(place.json(_home(place) / "models.json"), "providers")
+
+
+def _home(place: Place) -> Path:
+    return Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
+
+
+def _steering(argv: Sequence[str], place: Place) -> Iterator[Steering]:
+    """What a project says about where keys and images go, if pi reads it without a record of trust."""
+    record = place.json(_home(place) / "trust.json")
+    saved = next((record[str(folder)] for folder in place.above if isinstance(record.get(str(folder)), bool)), None)
+    always = place.json(_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    if saved is not True and not place.at_home and (always or any(word in words for word in _APPROVES)):
+        yield from settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
 
 
 def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
@@ -58,7 +80,10 @@ def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
     return next(each for each in _APIS.values() if each[1] == version)
 
 
-def start(argv: Sequence[str], place: Place) -> Launch:
+def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
+    steering = [*_steering(argv, place)]
+    if steering and not place.flagged:
+        return refuse("pi", steering, "save that you trust it with /trust in pi, and repeat")
     own = providers(place)
     bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in BUILT_IN.items()}
     named: dict[str, tuple[WireName, str]] = {}
@@ -76,7 +101,10 @@ def start(argv: Sequence[str], place: Place) -> Launch:
             version = version_for(url, version)
         bases[provider] = _base(place, f"/u/{name}", version)
     env = {**place.env, _VARIABLE: json.dumps(bases)}
-    return Launch((argv[0], "-e", f"{FILES}/{_FILE}", *argv[1:]), env, {}, named, {_FILE: _EXTENSION})
+    words = [word for word in argv[1:] if word not in _APPROVES] if steering else argv[1:]
+    flags = ("--no-approve", "-e") if steering else ("-e",)
+    note = say_ignored("pi", steering)
+    return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, named, {_FILE: _EXTENSION}, note)
 
 
 def _base(place: Place, upstream: str, version: str) -> str:

@@ -1,12 +1,25 @@
-"""Qwen Code: a model in modelProviders is sealed there; system settings win, and replace whole lists."""
+"""Qwen Code: a model in modelProviders is sealed there; system settings win, and replace whole lists.
+
+It believes the settings and variables of every project, unless folder trust is switched on. Its record of trusted
+folders is in trustedFolders.json, whether or not that is.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.launch.projects import (
+    NETWORK,
+    Steering,
+    refuse,
+    say_ignored,
+    settings_that_steer,
+    variables_that_steer,
+)
 from sightline.cli.launch.started import (
     FILES,
     Launch,
@@ -22,10 +35,15 @@ from sightline.cli.launch.started import (
     without,
 )
 from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
 
 _SYSTEM = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 _FLAG = "--openai-base-url"
 _FILE = "qwen-settings.json"
+_OF_PROJECT = Path(".qwen/settings.json")
+_STEERS = ("modelProviders", "security.auth", "selectedAuthType", "proxy", "fastModel", "telemetry")
+_CHOOSES = ("model.name", "model.generationConfig")  # of the models that the user has listed, each with its address
+_STEERING = rf"{NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
 _SEEING = {"generationConfig": {"modalities": {"image": True}}}
 # How each kind of provider is told its address, where a version belongs to it, and which API it is asked on.
 _KINDS: Mapping[str, tuple[str, str, WireName]] = {
@@ -36,26 +54,48 @@ _KINDS: Mapping[str, tuple[str, str, WireName]] = {
 _Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets them
 
 
-def start(argv: Sequence[str], place: Place) -> Launch:
+def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     given = place.env.get(_SYSTEM, "")
     system = place.json(given) if given else {}
     home = home_of(place)
     user = place.json(home / "settings.json")
-    careful = part(user, "security", "folderTrust").get("enabled") is True
-    trusted = not careful or place.trusts(home / "trustedFolders.json")
-    settings = [user, place.json(".qwen", "settings.json") if trusted else {}, system]
+    trusted = place.trusts(Path(place.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH") or home / "trustedFolders.json"))
+    steering = [] if trusted or _is_careful(user, system) else [*_steering(place, user, system)]
+    if steering and not place.flagged:
+        return refuse("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
+    settings = [user, place.json(_OF_PROJECT) if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:
         providers |= part(each, "modelProviders")
     named: dict[str, tuple[WireName, str]] = {}
     sealed = {kind: [_entry(one, kind, place, named) for one in _list(found)] for kind, found in providers.items()}
     file = merged(system, {"model": _SEEING, **({"modelProviders": sealed} if sealed else {})})
+    if steering:  # without a record of trust it then reads nothing of the project
+        file = merged(file, {"security": {"folderTrust": {"enabled": True}}})
     flags: Mapping[str, Any] = {"OPENAI_BASE_URL": next(options(argv, _FLAG), "")}
     layers = [(flags, ""), (place.env, ""), *_dotenvs(place, home, trusted=trusted), *_of_settings(settings)]
     formerly, pointed, notes = _variables(place, layers)
     env = {**place.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
-    return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, notes)
+    note = say_ignored("Qwen Code", steering) or notes
+    return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, note)
+
+
+def _is_careful(*settings: Mapping[str, Any]) -> bool:
+    """Whether it reads nothing of a project that its record does not trust."""
+    return any(part(each, "security", "folderTrust").get("enabled") is True for each in settings)
+
+
+def _steering(place: Place, *settings: Mapping[str, Any]) -> Iterator[Steering]:
+    """What a project that is not trusted says about where keys and images go."""
+    entries = [one for each in settings for found in part(each, "modelProviders").values() for one in _list(found)]
+    keys = {re.escape(str(one["envKey"])) for one in entries if isinstance(one, dict) and one.get("envKey")}
+    names = re.compile("|".join((_STEERING, *sorted(keys))), re.IGNORECASE)
+    if not place.at_home:
+        text = place.read(place.folder / _OF_PROJECT) or ""
+        yield from settings_that_steer(_OF_PROJECT, text, _STEERS + (_CHOOSES if entries else ()), names)
+    if (nearest := _nearest_dotenv(place)) is not None:
+        yield from variables_that_steer(place, nearest, names)
 
 
 def home_of(place: Place) -> Path:
@@ -85,13 +125,18 @@ def _entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireNa
 
 def _dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
     """The nearest file of a project that is trusted, then the user's own."""
-    within = [folder for folder in place.above if folder != place.home and folder not in place.home.parents]
-    names = [folder / name for folder in within for name in (".qwen/.env", ".env")]
-    nearest = next((name for name in names if place.read(name) is not None), None) if trusted else None
-    if nearest:
+    if trusted and (nearest := _nearest_dotenv(place)) is not None:
         yield place.dotenv(nearest), str(nearest)
     for own in dict.fromkeys((home / ".env", place.home / ".qwen" / ".env", place.home / ".env")):
         yield place.dotenv(own), ""
+
+
+def _nearest_dotenv(place: Place) -> Path | None:
+    """The file of variables that it reads in a project: the first one on the way up to the home folder."""
+    homes = [home for home in (place.home, place.real_home) if home is not None]
+    within = [folder for folder in place.above if not any(folder in (home, *home.parents) for home in homes)]
+    names = (folder / name for folder in within for name in (".qwen/.env", ".env"))
+    return next((name for name in names if place.read(name) is not None), None)
 
 
 def _of_settings(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variables]:

@@ -15,7 +15,7 @@ from sightline.model.profile import WireName
 from sightline.model.upstream import is_loopback, is_versioned
 
 Read = Callable[[Path], str | None]
-"""The text of a file, or None when it is not there or is not text."""
+"""The text of a file, or None when it cannot be read."""
 
 FILES = "{sightline-files}"
 """Stands in arguments and variables for a folder that is the user's alone and ends with the agent."""
@@ -48,6 +48,7 @@ class Place:
     folder: Path  # where the agent works
     read: Read
     flagged: bool = False  # the user has said where requests go on to: no provider keeps its own address
+    real_home: Path | None = None  # where the home folder is, if a link leads there
 
     @property
     def home(self) -> Path:
@@ -72,12 +73,29 @@ class Place:
         """The folder where the agent works, and those around it."""
         return (self.folder, *self.folder.parents)
 
+    @property
+    def repository(self) -> tuple[Path, ...]:
+        """The folder where the agent works and those around it, up to the repository's root; empty: there is none."""
+        marks = (".git/HEAD", ".git")
+        for number, folder in enumerate(self.above):
+            if any(self.read(folder / mark) is not None for mark in marks):
+                return self.above[: number + 1]
+        return ()
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the agent works in the home folder itself: what is there is the user's own, and no project's."""
+        return self.folder in (self.home, self.real_home)
+
     def trusts(self, rules: Path) -> bool:
-        """Whether the folder is one of those whose own files an agent believes; the nearest rule counts."""
-        said = {
-            Path(path).parent if level == "TRUST_PARENT" else Path(path): level in ("TRUST_FOLDER", "TRUST_PARENT")
-            for path, level in self.json(rules).items()
-        }
+        """Whether a record of trusted folders, as Gemini CLI and Qwen Code keep it, trusts this folder.
+
+        The nearest rule counts. Of two rules for one folder, the one that does not trust it counts.
+        """
+        said: dict[Path, bool] = {}
+        for path, level in self.json(rules).items():
+            folder = Path(path).parent if level == "TRUST_PARENT" else Path(path)
+            said[folder] = said.get(folder, True) and level in ("TRUST_FOLDER", "TRUST_PARENT")
         return next((said[folder] for folder in self.above if folder in said), False)
 
 

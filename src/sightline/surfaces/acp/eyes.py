@@ -43,10 +43,12 @@ from sightline.wire.jsontext import Document, lift
 from sightline.wire.jsontree import graft
 from sightline.wire.lowering import Block
 from sightline.wire.shape import at, entries, text_in
+from sightline.wire.typed import is_plain_text
 
 _LINKS = 20  # files of one prompt that are opened
 _LONGEST_NAME = 64
 _LONGEST_ADDRESS = 4096
+_SILENT = ("image", "audio", "resource_link")
 _LOOKS = (["status"], ["list"], ["describe"], ["redescribe"])  # commands that change nothing
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".ico", ".psd")
 _THROUGH = re.compile(r"\([^()]*\)$")  # by which of an agent's ways a model is asked: no part of its name
@@ -164,21 +166,33 @@ def refuses(text: str) -> bool:
 
 
 def typed(line: bytes) -> tuple[str, bool] | None:
-    """The command with which a prompt begins, and whether it is all its words.
+    """Return the command with which a prompt begins, and whether the user's plain text is all that the prompt says.
 
-    What stands beside others may have come out of a file: there, only what changes nothing is a command. A question
-    may stand behind a file that is mentioned.
+    Only a plain text block is a command. What stands beside other words may have come out of a file: there, only a
+    command that changes nothing counts. A question may stand behind a file that is mentioned.
     """
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
-    blocks = [block for _, block in entries(at(document.tree, *prompt(document.tree)))] if document else []
-    words = [text for block in blocks if (text := text_in(block, "text").strip())]
-    embedded = any(text_in(at(block, "resource"), "text") for block in blocks)
-    if not words or not is_command(words[0]):
+    found = at(document.tree, *prompt(document.tree)) if document else None
+    blocks = [block for block in (found if isinstance(found, list) else ()) if not _is_silent(block)]
+    if not blocks or not is_plain_text(blocks[0]):
         return None
-    if len(words) == 1 and not embedded:
+    words = [text_in(block, "text").strip() for block in blocks if is_plain_text(block)]
+    if not is_command(words[0]):
+        return None
+    if len(blocks) == 1:
         return words[0], True
     asked = " ".join([words[0], *(each for each in words[1:] if each.startswith("--question"))])
     return (asked, False) if words[0].split()[1:2] in _LOOKS else None
+
+
+def _is_silent(block: Json) -> bool:
+    """Return whether a block says nothing in words: an image, sound, a link, an embedded file of bytes, blank text."""
+    if is_plain_text(block):
+        return not text_in(block, "text").strip()
+    kind = at(block, "type")
+    if kind == "resource":
+        return isinstance(at(block, "resource", "blob"), str) and at(block, "resource", "text") is None
+    return kind in _SILENT and at(block, "text") is None
 
 
 def command(text: str, line: bytes, where: Where, images: Sequence[str], *, owner: bool) -> tuple[str, tuple[str, ...]]:

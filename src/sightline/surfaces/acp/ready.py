@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from sightline.model.asking import LOCAL
-from sightline.seers.local import weights
+from sightline.reader.ocr import weights
 from sightline.settings import Settings, load
 from sightline.surfaces.acp.capability import Ready
 from sightline.surfaces.acp.loading import LOADING
@@ -26,7 +26,11 @@ def _reads(settings: Settings) -> bool:
     """Is there, for a look that nobody is named for, what reads on this machine?"""
     named = settings.named_seer
     meant = LOCAL in named if named else settings.seer == "auto"
-    return meant and weights.installed() and any(weights.find(pair, settings.data) for pair in weights.PAIRS)
+    return (
+        meant
+        and weights.is_runtime_installed()
+        and any(weights.find_pair(pair, settings.data) for pair in weights.PAIRS)
+    )
 
 
 def _somebody(settings: Settings) -> tuple[bool, bool]:

@@ -130,7 +130,9 @@ class _Agreed:
         self._record, self._provider = record, provider
 
     def consents(self) -> Mapping[str, bool]:
-        return {self._provider: True, **self._record.consents()}  # the owner's no is a no
+        """The owner's no is a no, and may be there where the record cannot be read."""
+        found = self._record.consents()
+        return found if self._record.trouble() else {self._provider: True, **found}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._record, name)

@@ -92,6 +92,8 @@ class Service:
         ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
+        if isinstance(ready, Refusal):
+            return types.CallToolResult(content=[types.TextContent(text=str(ready))], is_error=True)
         work = partial(look.call.aio, params.name, given, through=_fitting(ready, limits))
         return _result(await attended(ctx, params.name, self._in_turn(door, work)), limits, offers)
 
@@ -162,6 +164,8 @@ class Service:
             ready = await self._ready(ctx, params, door, asked.images, partial(_awaited, asked))
             if isinstance(ready, types.InputRequiredResult):
                 return ready
+            if isinstance(ready, Refusal):
+                raise MCPError(code=types.INTERNAL_ERROR, message=str(ready))
             said = await attended(ctx, params.name, _described(asked, ready))
         else:
             said = await aside(_said, text, door)
@@ -176,10 +180,10 @@ class Service:
 
     async def _ready(
         self, ctx: Context, params: Asked, door: Door, paths: Iterable[str], awaited: Callable[[Door], str]
-    ) -> Door | types.InputRequiredResult:
+    ) -> Door | types.InputRequiredResult | Refusal:
         """The door with what the client and its user have to add: folders first, and consent if all depends on that.
 
-        `awaited` is whom the user has to agree to.
+        `awaited` is whom the user has to agree to. A refusal: the user has agreed, and that could not be written.
         """
         roots = self._wants_roots(ctx, door, paths)
         named = await answers(ctx, params, Needs(roots=roots))
@@ -202,7 +206,10 @@ class Service:
                 if not said.agreed:
                     self._declined.put((*caller, provider), value=True)
                     return door
-                await self._keep(caller, door, provider)
+                if no := await self._keep(caller, door, provider):
+                    return replace(
+                        no, what=f"nothing was sent to {provider}: the consent could not be written: {no.what}"
+                    )
         return door if door.owner or not provider else replace(door, record=agreed(door.record, provider))
 
     def _lasts(self, caller: Caller, door: Door, provider: str) -> str:
@@ -211,17 +218,18 @@ class Service:
         how_long = "for this client, until Sightline ends" if self._is_told_apart(caller) else "for this one call"
         return _MEANWHILE.format(f"({how_long})", provider)
 
-    async def _keep(self, caller: Caller, door: Door, provider: str) -> None:
+    async def _keep(self, caller: Caller, door: Door, provider: str) -> Refusal | None:
         """The owner's word counts for good and everywhere. Anybody may have found an open port: theirs counts for
         themselves, and for the one call where the next one may be somebody else's."""
         if door.owner:
-            await asyncio.to_thread(door.record.consent, provider, given=True)
-        elif self._is_told_apart(caller):
+            return await asyncio.to_thread(door.record.consent, provider, given=True)
+        if self._is_told_apart(caller):
             self._agreed.put((*caller, provider), value=True)
+        return None
 
     def _is_told_apart(self, caller: Caller) -> bool:
         scope, _, session = caller
-        return bool(session) or scope != self._terms.anybody
+        return bool(session) or scope != self._terms.anybody()
 
     async def _unasked(self, ctx: Context, door: Door, awaited: Callable[[Door], str]) -> str:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""

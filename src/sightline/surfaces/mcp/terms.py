@@ -15,4 +15,4 @@ class Terms:
     door: Callable[[Mapping[str, str]], Door]  # for whoever sent a request with these headers; stdio has none
     roots: bool = False  # the folders that a client names may be read: it could read them itself
     consents: bool = False  # who uses the client can be asked: the owner agrees for good, others for themselves
-    anybody: str = ""  # the scope of all clients that cannot be told apart
+    anybody: Callable[[], str] = str  # the scope of all clients that cannot be told apart, which goes with the record

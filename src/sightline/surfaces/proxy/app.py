@@ -12,6 +12,7 @@ from sightline.model.ports import Record
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
+from sightline.server import LINE, Line
 from sightline.surfaces.proxy.asides import Asides, Tools
 from sightline.surfaces.proxy.asking import Asking
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, taken
@@ -19,11 +20,11 @@ from sightline.surfaces.proxy.commands import Commands, is_listed
 from sightline.surfaces.proxy.errand import Errand
 from sightline.surfaces.proxy.headers import Request, unwelcome
 from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole
-from sightline.surfaces.proxy.line import LINE, Line
 from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.offering import Asked, Offering
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reader import Reader
+from sightline.surfaces.proxy.redirects import Links
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import route, speaks
 from sightline.surfaces.proxy.waiting import in_time
@@ -81,7 +82,7 @@ class Proxy:
         wire = speaks(path, request.headers, self._directory)
         if no := unwelcome(request, self._token):
             await self._turned_away(request, Reply(send, wire), 403 if path in self._mounts else 400, words(no))
-        elif request.header(b"upgrade").lower() == "websocket":
+        elif request.method == "GET" and request.header(b"upgrade").lower() == "websocket":
             await self._turned_away(request, Reply(send, wire), 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
         elif page := _own(request.method, path):
             await _told(send, *page(self._metrics))
@@ -93,7 +94,8 @@ class Proxy:
             await self._turned_away(request, Reply(send, wire), 400, words(way))
         else:
             line: Line | None = scope.get("extensions", {}).get(LINE)
-            reply = Reply(send, wire, heard=way.wire is not None, line=line)
+            links = Links(request, way, self._directory)
+            reply = Reply(send, wire, heard=way.wire is not None, line=line, links=links)
             await self._let_in(Errand(request, way, reply, self._record), receive, line)
 
     async def _turned_away(

@@ -195,7 +195,7 @@ class Asides:
         task = self._running.get((scope, kept.key, kept.visible, kept.before))
         if task is not None:
             return await asyncio.shield(task)
-        while kept.results is None and time.time() < kept.made + _PENDING_SECONDS:
+        while kept.results is None and 0 <= time.time() - kept.made < _PENDING_SECONDS:  # the clock may be put back
             await asyncio.sleep(_AGAIN)
             kept = await asyncio.to_thread(self._again, scope, kept)
         if kept.results is not None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sightline.surfaces.proxy.line import Line
+from sightline.server import Line, asgi
+from sightline.server.buffers import allocate
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+Message = asgi.Message
+Receive = asgi.Receive
+Send = asgi.Send
 
 LARGEST = 128 * 1024 * 1024
 _AT_ONCE = 2
@@ -59,7 +59,7 @@ async def taken(receive: Receive, length: int | None, most: int, line: Line | No
 
 async def _filled(receive: Receive, message: Message, length: int) -> Held:
     """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
-    data = unwritten(length)
+    data = allocate(length)
     at = 0
     with memoryview(data) as view:
         while True:
@@ -69,19 +69,6 @@ async def _filled(receive: Receive, message: Message, length: int) -> Held:
             if not message.get("more_body"):
                 return Held(data)
             message = await _next(receive)
-
-
-def unwritten(length: int) -> bytearray:
-    """So many bytes, to be written over: to have them zero first costs as much as to copy them.
-
-    And it would take the memory: a length that is only announced takes none.
-    """
-    made: bytearray = _raw(None, length)
-    return made
-
-
-_raw = ctypes.pythonapi.PyByteArray_FromStringAndSize
-_raw.restype, _raw.argtypes = ctypes.py_object, (ctypes.c_char_p, ctypes.c_ssize_t)
 
 
 async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:

@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from sightline.server import Line
 from sightline.surfaces.proxy.bodies import Receive
-from sightline.surfaces.proxy.line import Line
 
 
 class Presence:

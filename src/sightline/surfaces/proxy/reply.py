@@ -9,10 +9,12 @@ import orjson
 
 from sightline.dial import Cut, Exchange
 from sightline.model.refusal import Refusal
+from sightline.server import AT_ONCE, Line
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
 from sightline.surfaces.proxy.heard import LARGEST_ERROR, STREAM, is_stream
-from sightline.surfaces.proxy.line import AT_ONCE, Line
+from sightline.surfaces.proxy.redirects import Links, leads_nowhere
+from sightline.surfaces.proxy.routes import Headers
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
 from sightline.wire.loop import Ear
@@ -20,14 +22,22 @@ from sightline.wire.loop import Ear
 _UNHEARD = 64 * 1024  # so much of a stream may have gone out before it is listened to
 _RETRY_AFTER = 2
 _NO_STATUS = Refusal("unavailable", "the upstream answered with a status that is none", "")
+_MISLED = Refusal(
+    "invalid_input",
+    "the upstream redirects to an address where a Sightline proxy may listen, which could lead to another provider",
+    "check the address of the upstream; sightline doctor shows it",
+)
 _STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
-    def __init__(self, send: Send, wire: Wire, heard: bool = True, line: Line | None = None) -> None:
+    def __init__(
+        self, send: Send, wire: Wire, heard: bool = True, line: Line | None = None, links: Links | None = None
+    ) -> None:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._line = line
+        self._links = links  # rewrites addresses in the upstream's headers; None: there is no upstream
         self.wire = wire
         self._hearing = Hearing(wire.voice) if heard else None
         self._unheard: list[bytes] = []
@@ -55,7 +65,10 @@ class Reply:
             self._hearing = None
         at_once = exchange.ready and ear is None  # of which an ear may leave out all
         # What may have to be added to a stream is in no length that its upstream has told.
-        headers = backward(exchange.status, exchange.headers, grows=self._hearing is not None)
+        headers = backward(exchange.status, self._linked(exchange.headers), grows=self._hearing is not None)
+        if 300 <= exchange.status < 400 and leads_nowhere(exchange.headers, headers):
+            await self.no(_MISLED)
+            return
         await self._start(exchange.status, headers, at_once=at_once)
         await self._pour(exchange, ear if self._hearing else None)
 
@@ -78,14 +91,17 @@ class Reply:
 
     async def _rewritten(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         if not self.begun:
-            await self._start(exchange.status, [*retold(exchange.headers), *headers])
+            await self._start(exchange.status, [*retold(self._linked(exchange.headers)), *headers])
         await self._body(body, more=False)
+
+    def _linked(self, headers: Headers) -> Headers:
+        return headers if self._links is None else self._links.rewrite(headers)
 
     async def heard(self, exchange: Exchange, events: bytes, ear: Ear) -> None:
         """A leg that came in one piece, in a stream."""
         self._between = False
         if not self.begun:
-            await self._start(exchange.status, [*retold(exchange.headers), *_STREAM_HEADERS])
+            await self._start(exchange.status, [*retold(self._linked(exchange.headers)), *_STREAM_HEADERS])
         for heard in (ear.hear(events), ear.over()):
             if heard:
                 await self._say(Chunk(heard))

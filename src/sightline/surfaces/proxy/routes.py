@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -14,6 +15,15 @@ from sightline.wire.endpoint import Endpoint
 Headers = list[tuple[bytes, bytes]]
 
 _BY_NAME = {wire.name: wire for wire in WIRES}
+
+# A dot segment as the most lenient server would read it: ended by a slash, a backslash, a parameter or a blank.
+_dot_segment = re.compile(r"(?:\A|[/\\])\.\.?(?:[/\\;\x00-\x20]|\Z)").search
+_NO_PATH = Refusal("invalid_input", "the request target is not a path", "send a path that starts with /")
+_DOT_SEGMENTS = Refusal(
+    "invalid_input",
+    "the path contains . or .. segments, which could lead out of the upstream's address",
+    "send the path without them, encoded or not",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,11 @@ def speaks(path: str, headers: Headers, directory: Directory) -> Wire:
 
 
 def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
+    """Return where a request goes, or a refusal: no path leads out of the base address of its upstream."""
+    if not path.startswith("/"):
+        return _NO_PATH
+    if has_dot_segments(path):
+        return _DOT_SEGMENTS
     upstream, path = _named(path, directory)
     if isinstance(upstream, Refusal):
         return upstream
@@ -45,6 +60,19 @@ def route(path: str, query: str, headers: Headers, directory: Directory) -> Rout
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
     url = joined(upstream.base(spoken), endpoint.path) + (f"?{query}" if query else "")
     return Route(upstream, url, spoken, wire, endpoint, key)
+
+
+def has_dot_segments(path: str) -> bool:
+    """Tell whether a path has `.` or `..` segments, also percent-encoded (once or twice) or behind a backslash."""
+    if "." not in path and "%" not in path:
+        return False
+    for _ in range(3):
+        if _dot_segment(path):
+            return True
+        if "%" not in path:
+            return False
+        path = unquote(path, "latin-1")
+    return False
 
 
 def _named(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:

@@ -1,0 +1,85 @@
+"""Files of a project that decide where an agent sends keys and images, and whether the user trusts the project.
+
+A cloned repository can bring settings that name another endpoint, key, proxy or provider. They count only where the
+agent's own record in the user's home folder trusts that folder. Elsewhere they are refused, unless the user says with
+`--upstream` where requests go: then the agent is started so that it does not read them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sightline.cli.launch.started import Place, parsed, part
+from sightline.model.refusal import Refusal
+
+NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL)_\w+"
+"""Variables by which any program is led through another's hands."""
+_ASSIGNED = re.compile(r"(?:\A|\n)[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:]")
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """A setting of a project that decides where keys or images go."""
+
+    file: Path
+    setting: str
+
+
+def refuse(title: str, found: Iterable[Steering], trust: str, *, ignorable: bool = True) -> Refusal:
+    """Return the refusal of a project that steers an agent.
+
+    `trust` says how the user trusts the folder. `ignorable`: with --upstream the agent can be kept from reading it.
+    """
+    first = next(iter(found))
+    return Refusal(
+        "not_permitted",
+        f"{first.file} of this project sets {first.setting}, which decides where {title} sends your key and images,"
+        f" and {title} has no record that you trust this folder",
+        f"add --upstream NAME in front of `--` to ignore it, or {trust}" if ignorable else trust,
+    )
+
+
+def say_ignored(title: str, found: Iterable[Steering]) -> str:
+    """Return the note for a run in which settings of the project are not read."""
+    names = ", ".join(dict.fromkeys(f"{each.setting} in {each.file}" for each in found))
+    return f"{title} does not read the settings of this project: {names}" if names else ""
+
+
+def settings_that_steer(
+    file: Path, text: str, keys: Iterable[str], env: re.Pattern[str] | None = None
+) -> Iterator[Steering]:
+    """Yield the settings in a JSON file of a project that decide where keys and images go.
+
+    `keys` are names with dots for objects in objects; `env` matches variables that the file sets under `env`. What
+    cannot be parsed here but may be readable to the agent is searched as text.
+    """
+    tree = parsed(text)
+    if tree is None:
+        if _may_steer(text, keys, env):
+            yield Steering(file, "something that cannot be read here")
+        return
+    for key in keys:
+        *above, last = key.split(".")
+        if part(tree, *above).get(last):
+            yield Steering(file, key)
+    for name in part(tree, "env") if env else ():
+        if env and env.fullmatch(name):
+            yield Steering(file, name)
+
+
+def _may_steer(text: str, keys: Iterable[str], env: re.Pattern[str] | None) -> bool:
+    """Tell whether a text that is no JSON names one of the settings, or could hide one in an escape."""
+    words = {word for key in keys for word in key.split(".")}
+    return "\\u" in text or any(word in words or (env and env.fullmatch(word)) for word in re.findall(r"\w+", text))
+
+
+def variables_that_steer(place: Place, file: Path, names: re.Pattern[str]) -> Iterator[Steering]:
+    """Yield the variables of a `.env` file that decide where keys and images go; the environment wins over them."""
+    lines = (place.read(place.folder / file) or "").splitlines()
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    for name in dict.fromkeys(_ASSIGNED.findall(text)):
+        if names.fullmatch(name) and not place.env.get(name):
+            yield Steering(file, name)

@@ -1,0 +1,123 @@
+"""`sightline store`: work on the record itself."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.model.refusal import Refusal
+from sightline.settings import Settings, load
+
+if TYPE_CHECKING:
+    from sightline.model.scene import Json
+    from sightline.store.repair import Repaired
+    from sightline.store.salvage import Progress
+
+EXAMPLE = "  sightline store repair"
+
+_SHOWN_SECONDS = 0.1  # between two lines of progress
+_BACK = "\r\033[K"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="repair", required=True)
+    repair = actions.add_parser(
+        "repair",
+        help="rescue what can be read of a damaged record",
+        description="Write everything that can be read of a damaged record into a new one, and keep the damaged one"
+        " beside it. Programs that use the record go on with the new one; they need not be stopped.",
+    )
+    add_json(repair)
+
+
+def run(args: Namespace) -> int:
+    settings = load()
+    warn(settings.warnings)
+    return _repair(settings, as_json=args.json)
+
+
+def _repair(settings: Settings, *, as_json: bool) -> int:
+    from sightline.store.repair import repair
+
+    if settings.record == "memory" and not settings.folder.is_dir():
+        no = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
+        return refused(no, as_json=as_json)
+    with _progress() as progress:
+        result = repair(settings.folder, progress)
+    if isinstance(result, Refusal):
+        return refused(result, as_json=as_json)
+    adopted = _adopt(settings, result.unnamed)
+    found: dict[str, Json] = {
+        "folder": str(settings.folder),
+        "damage": result.damage or None,
+        "kept": {**result.kept},
+        "adopted": adopted,
+        "left_out": result.left_out,
+        "consent_again": [*result.withdrawn],
+        "aside": result.aside or None,
+    }
+    return answer(found, _lines(settings, result, adopted), as_json=as_json)
+
+
+def _adopt(settings: Settings, names: tuple[str, ...]) -> int:
+    """Keep images whose bytes are whole though their rows are lost, as the owner's; return how many those are."""
+    from sightline.cli.memory import kept
+    from sightline.model.image import Image
+    from sightline.pixels.probe import probe
+    from sightline.store.files import Files
+    from sightline.store.home import BYTES
+
+    adopted, files = 0, Files(settings.folder / BYTES)
+    with kept(settings) as record:
+        if isinstance(record, Refusal):
+            return 0
+        for name in names:
+            data = files.read(name)
+            picture = probe(data, len(data)) if data else None
+            if data is None or picture is None or isinstance(picture, Refusal):
+                continue
+            image = Image(name, picture.mime, picture.size, data, picture.turned)
+            adopted += record.keep_image(record.scope_of(""), image)
+    return adopted
+
+
+def _lines(settings: Settings, result: Repaired, adopted: int) -> Iterator[str]:
+    if not result.damage and not result.left_out:
+        yield f"the record in {settings.folder} is whole; nothing had to be repaired"
+        return
+    if result.damage:
+        yield f"repaired the record in {settings.folder}, which was damaged: {result.damage}"
+        rows = ", ".join(f"{count} {table}" for table, count in result.kept.items() if count)
+        yield f"kept: {rows or 'nothing that could be read'}"
+    if adopted:
+        yield f"kept as yours: {adopted} images of which only the bytes were left"
+    if result.left_out:
+        yield f"left out: {result.left_out} images whose bytes are missing or damaged"
+    for provider in result.withdrawn:
+        yield f"the consent for {provider} could not be relied on; to give it again: sightline consent yes {provider}"
+    if result.aside:
+        yield f"the damaged database is in {result.aside}, until it is 30 days old or `sightline forget` is used"
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show how far it is on a terminal, in a line that is gone when it is done."""
+    live, last = sys.stderr.isatty(), 0.0
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if live and now - last >= _SHOWN_SECONDS:
+            last = now
+            print(f"{_BACK}sightline: {what}: {done} of {total} …", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if live:
+            print(_BACK, end="", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Bar and line charts, read against their axes."""

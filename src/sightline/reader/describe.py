@@ -1,0 +1,276 @@
+"""Describe what was read: all text in reading order, then every part with its box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sightline.model.asking import Spot
+from sightline.model.geometry import Box
+from sightline.reader.charts.find_charts import format_value, name_mark, round_mark
+from sightline.reader.colours import format_colour, name_colour
+from sightline.reader.interface.field_labels import is_pale_button, is_placeholder, label_parts
+from sightline.reader.layout.page_text import find_titles
+from sightline.reader.layout.tables import tables_with_heads
+from sightline.reader.reading import (
+    Chart,
+    Colour,
+    ImageReading,
+    InterfacePart,
+    PartKind,
+    TextLine,
+    has_unread_text,
+    parts_of_kind,
+    text_in_part,
+)
+from sightline.reader.rectangles import format_box
+
+NOTE = (
+    "Only text and shapes were read, on this machine, by a reader that does not reason: what pictures or icons show is"
+    " not described."
+)
+FINDINGS = "Parts and positions:"
+_PLAIN_COLOURS = frozenset({"black", "dark grey", "grey", "light grey", "white"})
+_MOST = 40  # things of one kind that are listed one by one
+_SURE, _LONG = 0.97, 4  # a line of at least so many characters that is less certain may be wrong
+_GLYPH = 1.3  # a single letter is at most so many times as wide as high
+_SATURATED = 60  # difference between the channels of a colour that the eye notices in text
+_STATES: dict[PartKind, dict[bool | None, str]] = {
+    "check": {True: "checked", False: "not checked", None: "checked or not could not be determined"},
+    "radio": {True: "selected", False: "not selected", None: "selected or not could not be determined"},
+}
+
+_CONTROLS: tuple[tuple[PartKind, str], ...] = (
+    ("field", "fields"),
+    ("check", "check boxes"),
+    ("radio", "radio buttons"),
+    ("button", "buttons"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A text for the caller, and the boxes that belong to it."""
+
+    text: str
+    spots: tuple[Spot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedItem:
+    """One thing that was found: a sentence, and where it is."""
+
+    sentence: str
+    box: Box | None = None
+    label: str = ""  # names the box
+    lines: tuple[int, ...] = ()  # indexes of the lines that it repeats
+
+
+def describe_image(reading: ImageReading) -> Report:
+    """Return all that was read, for someone who cannot see the image, with a box for every line."""
+    return Report(f"{transcribe(reading)}\n\n{list_findings(reading)}\n\n{NOTE}", line_spots(reading))
+
+
+def transcribe(reading: ImageReading) -> str:
+    """Return the text in reading order, or one sentence if there is none."""
+    if reading.text or reading.lines:
+        return reading.text or "\n".join(line.marked_text for line in reading.lines)
+    found = reading.unread or reading.late or not reading.searched
+    return "No text could be read in this image." if found else "No text was found in this image."
+
+
+def list_findings(reading: ImageReading) -> str:
+    """Return every part of the image as a list, with its box."""
+    return "\n".join([FINDINGS, *(f"- {sentence}" for sentence in _all_sentences(reading))])
+
+
+def line_spots(reading: ImageReading) -> tuple[Spot, ...]:
+    """Return a box for every line and every barcode."""
+    return (
+        *(Spot(line.text, line.box) for line in reading.lines),
+        *(Spot(f"{code.kind}: {code.text}", code.box) for code in reading.codes),
+    )
+
+
+def _all_sentences(reading: ImageReading) -> Iterator[str]:
+    size = f"{reading.size.width} pixels wide and {reading.size.height} high"
+    yield f"The image is {size}{_common_colours(reading)}. Boxes are [x1, y1, x2, y2]."
+    if reading.turned:
+        yield describe_rotation(reading)
+    if reading.photograph:
+        yield "Most of it is a photograph or a painting: only a vision model can describe what it shows."
+    yield from (finding.sentence for finding in find_titles_and_codes(reading))
+    for chart in reading.charts:
+        yield from _describe_chart(chart)
+    yield from _describe_tables(reading)
+    for kind, name in (("panel", "panels"), *_CONTROLS):
+        yield from _limit([finding.sentence for finding in _describe_kind(reading, kind)], name)
+    yield from _limit([f"A picture at {format_box(part.box)}, not described." for part in
+                       parts_of_kind(reading, "picture")], "pictures")  # fmt: skip
+    yield from _describe_text_colours(reading)
+    yield from _describe_doubts(reading)
+    yield from _describe_unread(reading)
+
+
+def describe_rotation(reading: ImageReading) -> str:
+    """Return the sentence that must accompany every position in a rotated image."""
+    return f"The image lies on its side: positions are as after a rotation of {reading.turned} degrees clockwise."
+
+
+def find_titles_and_codes(reading: ImageReading) -> Iterator[DescribedItem]:
+    """Yield the title bar, the heading and every barcode."""
+    titles = find_titles(reading)
+    if titles.bar:
+        sentence = f'The title bar at {format_box(titles.bar.box)} says "{titles.bar.marked_text}".'
+        yield DescribedItem(sentence, titles.bar.box, titles.bar.text, (reading.lines.index(titles.bar),))
+    if titles.heading and titles.heading != titles.bar:
+        size = "The largest text, a heading or title, is" if titles.largest else "A heading or title is"
+        sentence = f'{size} "{titles.heading.marked_text}" at {format_box(titles.heading.box)}.'
+        yield DescribedItem(sentence, titles.heading.box, titles.heading.text, (reading.lines.index(titles.heading),))
+    for code in reading.codes:
+        sentence = f'A {code.kind} code at {format_box(code.box)} contains "{code.text}".'
+        yield DescribedItem(sentence, code.box, f"{code.kind}: {code.text}")
+
+
+def find_controls(reading: ImageReading) -> Iterator[DescribedItem]:
+    """Yield every field, check box, radio button and button with its state."""
+    for kind, _ in _CONTROLS:
+        yield from _describe_kind(reading, kind)
+
+
+def _describe_kind(reading: ImageReading, kind: PartKind) -> list[DescribedItem]:
+    labels = label_parts(reading) if kind in ("field", "check", "radio") else {}
+    return [_describe_part(part, reading, labels.get(part)) for part in parts_of_kind(reading, kind)]
+
+
+def _describe_part(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> DescribedItem:
+    name = label.text if label else text_in_part(part, reading)
+    lines = (*part.lines, *((reading.lines.index(label),) if label else ()))
+    sentences = {"panel": _panel_sentence, "field": _field_sentence, "button": _button_sentence}
+    write = sentences.get(part.kind, _toggle_sentence)
+    return DescribedItem(write(part, reading, label), part.box, f"{part.kind} {name}".strip(), lines)
+
+
+def _panel_sentence(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
+    first = next((f', which begins with "{reading.lines[at].text}"' for at in part.lines[:1]), "")
+    return f"{_with_article(name_colour(part.colour))} panel at {format_box(part.box)}{first}."
+
+
+def _field_sentence(part: InterfacePart, reading: ImageReading, label: TextLine | None) -> str:
+    blank = "has something in it that could not be read" if has_unread_text(reading, part.box) else "is empty"
+    pale = "; pale text, perhaps only a placeholder" if is_placeholder(part, reading) else ""
+    text = " ".join(reading.lines[at].marked_text for at in part.lines)
+    content = f'contains "{text}"{pale}' if part.lines else blank
+    return f"A field{_quote_label(label)} at {format_box(part.box)} {content}."
+
+
+def _toggle_sentence(part: InterfacePart, _: ImageReading, label: TextLine | None) -> str:
+    name = "check box" if part.kind == "check" else "radio button"
+    return f"A {name}{_quote_label(label)} at {format_box(part.box)}: {_STATES[part.kind][part.checked]}."
+
+
+def _button_sentence(part: InterfacePart, reading: ImageReading, _: TextLine | None) -> str:
+    line = next((reading.lines[at] for at in part.lines), None)
+    ink = f", {name_colour(line.ink)} text" if line and line.ink else ""
+    pale = ", paler than other buttons: perhaps disabled" if is_pale_button(part, reading) else ""
+    name = " ".join(reading.lines[at].marked_text for at in part.lines)
+    return f'{_with_article(name_colour(part.colour))} button "{name}" at {format_box(part.box)}{ink}{pale}.'
+
+
+def _quote_label(label: TextLine | None) -> str:
+    return f' "{label.marked_text}"' if label else ""
+
+
+def _with_article(name: str) -> str:
+    return f"An {name}" if name.startswith("o") else f"A {name}"
+
+
+def _describe_chart(chart: Chart) -> Iterator[str]:
+    title = f' "{chart.title}"' if chart.title else ""
+    unit = f", in {chart.unit}" if chart.unit else ""
+    values = "; ".join(f"{name_mark(mark)} {format_value(round_mark(mark), chart)}" for mark in chart.marks)
+    yield f"A {chart.kind} chart{title} at {format_box(chart.box)}{unit}: {values or 'none of its values was read'}."
+    colours = {mark.series: mark.colour for mark in chart.marks if mark.series}
+    if colours:
+        named = ", ".join(f"{series} {name_colour(colour)}" for series, colour in colours.items())
+        yield f"Its colours: {named}."
+    if chart.doubts:
+        yield f"Of this chart, {chart.doubts}."
+
+
+def _describe_tables(reading: ImageReading) -> Iterator[str]:
+    for table in tables_with_heads(reading):
+        columns = max((len(row) for row in table.rows), default=0)
+        yield f"A table at {format_box(table.box)} with {len(table.rows)} rows and {columns} columns."
+
+
+def _describe_text_colours(reading: ImageReading) -> Iterator[str]:
+    """Yield lines whose colour carries meaning; where most text is coloured, it doesn't."""
+    in_buttons = {at for part in parts_of_kind(reading, "button") for at in part.lines}
+    by_colour: dict[str, list[TextLine]] = {}
+    for at, line in enumerate(reading.lines):
+        if at not in in_buttons and (colour := text_colour(line, reading)):
+            by_colour.setdefault(colour, []).append(line)
+    if sum(map(len, by_colour.values())) * 2 <= max(2, len(reading.lines)):
+        for colour, lines in by_colour.items():
+            yield f"In {colour}: " + ", ".join(map(quote_line, lines[:_MOST])) + "."
+
+
+def text_colour(line: TextLine, reading: ImageReading) -> str:
+    """Return the name of a line's colour, or "" if it is black, white or grey."""
+    if line.ink is None or reading.photograph or not _is_saturated(line.ink):
+        return ""
+    name = name_colour(line.ink)
+    return "" if name in _PLAIN_COLOURS else name
+
+
+def _is_saturated(ink: Colour) -> bool:
+    return max(ink) - min(ink) > _SATURATED
+
+
+def _describe_doubts(reading: ImageReading) -> Iterator[str]:
+    if any(line.doubtful for line in reading.lines):
+        yield "Characters between ‹ and › may be wrong."
+    unsure = [quote_line(line) for line in reading.lines if _is_unsure(line)]
+    if unsure:
+        more = f" and {len(unsure) - _MOST} more" if len(unsure) > _MOST else ""
+        yield f"Hard to read, and perhaps read wrongly: {', '.join(unsure[:_MOST])}{more}."
+
+
+def _is_unsure(line: TextLine) -> bool:
+    return bool(line.doubtful) or (line.confidence < _SURE and len(line.text) >= _LONG)
+
+
+def quote_line(line: TextLine) -> str:
+    """Return the text of a line with its box."""
+    return f'"{line.marked_text}" at {format_box(line.box)}'
+
+
+def _describe_unread(reading: ImageReading) -> Iterator[str]:
+    """Yield what is text and missing above."""
+    if reading.unread:
+        several = len(reading.unread) > 1
+        one = "a letter or an icon" if reading.unread[0].width <= _GLYPH * reading.unread[0].height else "text"
+        what = f"{len(reading.unread)} lines look like text that" if several else f"1 place looks like {one} that"
+        why = ", perhaps handwriting or an unknown script" if several else ""
+        yield f"Not everything could be read: {what} could not be read{why}: at {_list_boxes(reading.unread)}."
+    if reading.late:
+        lines = "line was" if len(reading.late) == 1 else "lines were"
+        yield f"{len(reading.late)} more {lines} not read for lack of time: at {_list_boxes(reading.late)}."
+    if not reading.searched:
+        yield "There was no time to search the whole image for text: ask again about a crop of it."
+
+
+def _list_boxes(boxes: Sequence[Box]) -> str:
+    more = f" and {len(boxes) - _MOST} more places" if len(boxes) > _MOST else ""
+    return "; ".join(map(format_box, boxes[:_MOST])) + more
+
+
+def _common_colours(reading: ImageReading) -> str:
+    common = [f"{format_colour(colour)} {share:.0%}" for colour, share in reading.colours[:3] if share >= 0.05]
+    return f", mostly {', '.join(common)}" if common else ""
+
+
+def _limit(sentences: list[str], kind: str) -> list[str]:
+    more = [f"And {len(sentences) - _MOST} more {kind}."] if len(sentences) > _MOST else []
+    return [*sentences[:_MOST], *more]

@@ -1,0 +1,1 @@
+"""Parts of an interface: buttons, fields, toggles, panels, and their labels."""

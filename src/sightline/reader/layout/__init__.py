@@ -1,0 +1,1 @@
+"""Reading order, paragraphs, headings and tables."""

@@ -1,0 +1,1 @@
+"""Text recognition: find lines, recognise them, and say how certain that is."""

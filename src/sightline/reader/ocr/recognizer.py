@@ -1,0 +1,256 @@
+"""Recognise the text of one line: characters, spaces, and scripts that the models don't know.
+
+A network labels narrow strips of the line with characters. It guesses spaces; the ink shows them. Lines of one height
+are mostly in one font, so the lines read before tell how wide the next line should be. Cyrillic and Greek share many
+shapes with Latin: the network is certain of each character, and the words make no sense.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from operator import itemgetter
+from statistics import fmean, median
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from sightline.reader.ocr.weights import OcrModel
+
+Pixels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+HEIGHT = 48  # pixels: the height of a line that the networks expect
+_WIDEST, _NARROWEST = 4096, 32  # columns: a longer line is squeezed, a shorter one padded
+_COLUMNS = {"tiny": 18.8, "small": 16.5}  # columns per character at which a model makes the fewest errors
+_WIDE_COLUMNS = 30.0  # columns per Chinese, Japanese or Korean character
+_CROWDED = 0.85  # share of these: a line squeezed to less is read again unsqueezed
+_NARROW, _BROAD = 0.6, 1.25  # the limits of stretching a line
+_ENOUGH = 6  # characters that a line must have to be learnt from
+_KNOWN = 5  # lines that are remembered for each height
+
+_LIKE_OTHERS = frozenset("ABCEHIJKMNOPSTXYZaceijmopsxy")  # look the same in Cyrillic or Greek
+_AS_CAPITALS = re.compile(r"[aceopxy][BHKMT]")  # small Cyrillic letters that look like capitals, within a word
+_GREEK = re.compile(r"[\u0370-\u03ff]")
+_word = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be formulas or units
+_BOXES = re.compile(r"[0OD□]{4,}")
+
+_CERTAIN = 0.995  # above this, a word of such letters is a made-up name
+_FRAMED = 0.99  # above this, zeros are zeros; boxes for letters that a font lacks score lower
+_SURER = 0.97  # the certainty that is required where much else could not be read
+
+Stroke = tuple[int, int]  # the first column with ink, and one past the last
+
+# All in shares of the height of the line's image.
+_GAP = 0.36  # a blank that is a space
+_WIDE_GAP = 0.7  # a blank that is a space between Chinese, Japanese or Korean characters
+_NO_GAP = 0.1  # a blank that is never a space
+_UNINKED = 0.1  # a character this far from all ink does not exist
+_APART = 1.2  # a blank that separates two lines
+DOUBTFUL = 0.6  # a character that is less certain may be another one
+_ASTRAY = 0.6  # ink this far from the last character and from other ink is not text
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    text: str
+    place: float  # its middle, as a share of the image's width
+    sure: float
+
+
+def scaled_width(picture: Pixels) -> int:
+    """Return the width of a line at the height that the network expects: its cost to read."""
+    height, width = int(picture.shape[0]), int(picture.shape[1])
+    return min(_WIDEST, max(1, round(width * HEIGHT / height)))
+
+
+def recognize_characters(picture: Pixels, reader: OcrModel, stretch: float = 1.0) -> list[Character]:
+    """Return the characters in an upright image of one line, stretched first.
+
+    One line at a time: a batch costs more, because every line must be as wide as the widest.
+    """
+    width = max(1, round(scaled_width(picture) * stretch))
+    scaled = Image.fromarray(picture).resize((width, HEIGHT), Image.Resampling.BICUBIC)
+    levels = np.zeros((1, 3, HEIGHT, max(width, _NARROWEST)), np.float32)
+    # The network expects blue first.
+    inked = levels[0, :, :, :width]
+    np.multiply(np.asarray(scaled)[:, :, ::-1].transpose(2, 0, 1), np.float32(1 / 127.5), out=inked)
+    inked -= 1
+    strips = reader.recogniser.run(levels)[0]
+    return _decode_strips(strips, reader.alphabet, levels.shape[3] / width / len(strips))
+
+
+def _decode_strips(strips: Floats, alphabet: Sequence[str], step: float) -> list[Character]:
+    """Return the best character of each strip, repeats joined until a strip says that nothing is new."""
+    best = strips.argmax(1)
+    starts = np.flatnonzero(np.diff(best, prepend=-1))
+    ends = np.append(starts[1:], len(best))
+    return [
+        Character(alphabet[best[start]], (start + end) / 2 * step, float(strips[start:end, best[start]].max()))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        if best[start]
+    ]
+
+
+def choose_stretch(width: int, found: Sequence[Character], reader: OcrModel) -> float:
+    """Return how to stretch a line for a model, judged by the characters that another model found in it."""
+    if len(found) < _ENOUGH:
+        return 1.0
+    return _stretch_to(width / len(found), sum(has_cjk(each.text) for each in found) * 2 > len(found), reader)
+
+
+def _stretch_to(columns: float, wide: bool, reader: OcrModel) -> float:
+    return min(_BROAD, max(_NARROW, (_WIDE_COLUMNS if wide else _COLUMNS[reader.name]) / columns))
+
+
+class AdaptiveRecognizer:
+    """Reads one line after another and learns the width of characters from each."""
+
+    def __init__(self, quick: OcrModel, exact: OcrModel) -> None:
+        self._quick, self._exact = quick, exact
+        self._columns: dict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_KNOWN))
+        self._wide: deque[bool] = deque([False] * _KNOWN, maxlen=_KNOWN)
+
+    def read(self, picture: Pixels) -> tuple[list[Character], OcrModel]:
+        """Return the characters and the model that read them: the exact one where CJK text is likely."""
+        wide = sum(self._wide) * 2 > _KNOWN
+        reader = self._exact if wide else self._quick
+        width, known = scaled_width(picture), self._columns[picture.shape[0] // 2]
+        stretch = _stretch_to(median(known), wide, reader) if known else 1.0
+        found = recognize_characters(picture, reader, stretch)
+        if stretch < 1 and found and width * stretch / len(found) < _CROWDED * _COLUMNS[reader.name]:
+            found = recognize_characters(picture, reader)
+        if len(found) >= _ENOUGH:
+            known.append(width / len(found))
+            self._wide.append(sum(has_cjk(each.text) for each in found) * 2 > len(found))
+        return found, reader
+
+
+def is_foreign_script(letters: Sequence[Character], sure: float) -> bool:
+    """Return whether a line alone shows that its script is not the one it was read in."""
+    text = _join_characters(letters)
+    words = _word.findall(text)
+    if any(len(_GREEK.findall(word)) > 1 for word in words):  # Greek is known without accents, so no word is complete
+        return True
+    if sure < _FRAMED and _are_empty_boxes(text):
+        return True
+    return sure < _CERTAIN and any(_AS_CAPITALS.search(word) and _LIKE_OTHERS.issuperset(word) for word in words)
+
+
+def is_doubtful_script(letters: Sequence[Character], sure: float) -> bool:
+    """Return the same for a page of which much could not be read: ambiguous letters count as foreign."""
+    text = _join_characters(letters)
+    found = [letter for letter in text if letter.isalpha()]
+    return sure < _SURER or _are_empty_boxes(text) or (bool(found) and _LIKE_OTHERS.issuperset(found))
+
+
+def _are_empty_boxes(text: str) -> bool:
+    return bool(_BOXES.fullmatch(text.replace(" ", "")))
+
+
+def _join_characters(letters: Sequence[Character]) -> str:
+    return "".join(letter.text for letter in letters)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A run of text and the columns that its ink covers."""
+
+    text: str
+    left: int
+    right: int
+    sure: float  # mean over its characters
+    doubtful: tuple[int, ...] = ()  # indexes of characters in `text` that may be wrong
+
+
+def split_runs(letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int) -> Iterator[TextRun]:
+    """Yield the text of a line with its spaces, in several runs where wide blanks divide it."""
+    run: list[Character] = []
+    text, left = "", 0
+    for spaced, letter in _mark_spaces(letters, strokes, width, height):
+        if run:
+            gap, middle = _widest_blank(strokes, run[-1].place * width, letter.place * width)
+            if gap > _APART * height:
+                yield _make_run(text, run, _strokes_between(strokes, left, middle), width, height)
+                run, text, left = [], "", middle
+            elif gap >= height * _space_width(run[-1].text, letter.text, said=spaced):
+                text += " "
+        text += letter.text
+        run.append(letter)
+    if run:
+        yield _make_run(text, run, _strokes_between(strokes, left, width), width, height)
+
+
+def _space_width(before: str, after: str, *, said: bool) -> float:
+    """Return the blank that makes a space between two characters; less is enough where the network saw one."""
+    if has_cjk(before) and has_cjk(after):
+        return _WIDE_GAP
+    return _NO_GAP if said else _GAP
+
+
+def has_cjk(text: str) -> bool:
+    """Return whether a text has Chinese, Japanese or Korean characters."""
+    return any(ord(letter) >= 0x2E80 for letter in text)
+
+
+def _mark_spaces(
+    letters: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int
+) -> Iterator[tuple[bool, Character]]:
+    """Yield each character and whether the network put a space before it. An underscore without ink was a space."""
+    spaced = False
+    for letter in letters:
+        lined = letter.text == "_" and _distance_to_ink(strokes, letter.place * width) > _UNINKED * height
+        if letter.text.strip() and not lined:
+            yield spaced, letter
+        spaced = lined or not letter.text.strip()
+
+
+def _distance_to_ink(strokes: Sequence[Stroke], place: float) -> float:
+    """Return the distance to the nearest ink."""
+    nearest = bisect_right(strokes, place, key=itemgetter(0))
+    return min(
+        (max(start - place, place - end, 0.0) for start, end in strokes[max(0, nearest - 1) : nearest + 1]), default=0.0
+    )
+
+
+def _widest_blank(strokes: Sequence[Stroke], start: float, end: float) -> tuple[float, int]:
+    """Return the widest blank between two places, and its middle."""
+    widest, middle = 0.0, int(end)
+    nearest = bisect_right(strokes, start, key=itemgetter(0))
+    for (_, before), (after, _) in pairwise(islice(strokes, max(0, nearest - 1), None)):
+        if before > end:
+            break
+        low, high = max(before, start), min(after, end)
+        if high - low > widest:
+            widest, middle = high - low, int((low + high) / 2)
+    return widest, middle
+
+
+def _strokes_between(strokes: Sequence[Stroke], left: int, right: int) -> list[Stroke]:
+    return [(start, end) for start, end in strokes if end > left and start < right]
+
+
+def _make_run(text: str, run: Sequence[Character], strokes: Sequence[Stroke], width: int, height: int) -> TextRun:
+    first, last = run[0].place * width, run[-1].place * width
+    kept = list(strokes) or [(int(first), int(last) + 1)]
+    while len(kept) > 1 and first - kept[0][1] + kept[1][0] - kept[0][1] > _ASTRAY * height:
+        del kept[0]
+    while len(kept) > 1 and kept[-1][0] - last + kept[-1][0] - kept[-2][1] > _ASTRAY * height:
+        del kept[-1]
+    sure = fmean(character.sure for character in run)
+    return TextRun(text, kept[0][0], kept[-1][1], sure, tuple(_doubtful_indexes(text, run)))
+
+
+def _doubtful_indexes(text: str, run: Sequence[Character]) -> Iterator[int]:
+    """Yield where in the text the uncertain characters are; spaces come from the ink and are not in `run`."""
+    at = 0
+    for character in run:
+        at = text.index(character.text, at)
+        if character.sure < DOUBTFUL:
+            yield from range(at, at + len(character.text))
+        at += len(character.text)

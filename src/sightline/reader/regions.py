@@ -1,0 +1,174 @@
+"""Find regions of even colour, of which interface parts and bars consist.
+
+Neighbouring pixels that hardly differ form a run; runs that touch and hardly differ form a region. A slow gradient
+stays one region; a border of one pixel separates two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sightline.model.geometry import Box
+from sightline.reader.reading import Colour
+
+Pixels: TypeAlias = NDArray[np.uint8]
+Whole: TypeAlias = NDArray[np.int64]
+
+EVEN = 1  # largest difference between neighbours in a channel: that of a gradient, not of a soft edge
+SHORTEST = 4  # a run
+OVERLAP = 2  # of two runs that touch
+SMALLEST = 12  # region, in pixels
+AT_EDGE = 2  # how far from its box's edge a row may end and still reach it
+
+
+@dataclass(frozen=True, slots=True)
+class ColourRegion:
+    """A connected area of even colour."""
+
+    box: Box
+    colour: Colour
+    area: int
+    sides: float  # the smaller share of the left or right edge of its box that it reaches
+    ends: float  # the smaller share of the top or bottom edge
+
+    @property
+    def filled(self) -> float:
+        return self.area / (self.box.width * self.box.height)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    row: Whole
+    start: Whole  # in the image as one long row
+    end: Whole
+    width: int  # of the image
+
+
+def find_regions(pixels: Pixels) -> tuple[ColourRegion, ...]:
+    """Return every region of the image, in no particular order."""
+    runs = _find_runs(pixels)
+    if not len(runs.row):
+        return ()
+    owner = _group_runs(len(runs.row), *_touching_runs(pixels, runs))
+    return _measure_regions(pixels, runs, owner)
+
+
+def _find_runs(pixels: Pixels) -> _Runs:
+    height, width = pixels.shape[:2]
+    starts = np.ones((height, width), dtype=bool)
+    left, right = pixels[:, :-1], pixels[:, 1:]
+    uneven = (np.maximum(left, right) - np.minimum(left, right)) > EVEN
+    np.logical_or(uneven[..., 0], uneven[..., 1], out=starts[:, 1:])
+    starts[:, 1:] |= uneven[..., 2]
+    start = np.flatnonzero(starts)
+    end = np.append(start[1:], height * width)
+    long = end - start >= SHORTEST
+    start, end = start[long], end[long]
+    return _Runs(start // width, start, end, width)
+
+
+def _touching_runs(pixels: Pixels, runs: _Runs) -> tuple[Whole, Whole]:
+    """Return pairs of runs, one below the other, that belong together."""
+    first = np.searchsorted(runs.end, runs.start + runs.width, side="right")
+    last = np.searchsorted(runs.start, runs.end + runs.width, side="left")
+    count = np.maximum(last - first, 0)
+    upper = np.repeat(np.arange(len(count)), count)
+    within = np.arange(len(upper)) - np.repeat(np.cumsum(count) - count, count)
+    lower = first[upper] + within
+    start = np.maximum(runs.start[upper], runs.start[lower] - runs.width)
+    end = np.minimum(runs.end[upper], runs.end[lower] - runs.width)
+    wide = end - start >= OVERLAP
+    upper, lower, middle = upper[wide], lower[wide], (start[wide] + end[wide]) // 2
+    flat = pixels.reshape(-1, 3)
+    above, below = flat[middle], flat[middle + runs.width]
+    alike = (np.maximum(above, below) - np.minimum(above, below) <= EVEN).all(axis=1)
+    return upper[alike], lower[alike]
+
+
+def _group_runs(count: int, one: Whole, other: Whole) -> Whole:
+    """Return the lowest member of each run's group, after all pairs are joined."""
+    owner = np.arange(count)
+    while len(one):
+        here, there = owner[one], owner[other]
+        apart = here != there
+        if not apart.any():
+            break
+        one, other, here, there = one[apart], other[apart], here[apart], there[apart]
+        np.minimum.at(owner, np.maximum(here, there), np.minimum(here, there))
+        while True:
+            next_owner = owner[owner]
+            if (next_owner == owner).all():
+                break
+            owner = next_owner
+    return owner
+
+
+def _measure_regions(pixels: Pixels, runs: _Runs, owner: Whole) -> tuple[ColourRegion, ...]:
+    order = np.argsort(owner, kind="stable")
+    owner, row = owner[order], runs.row[order]
+    start = runs.start[order] - row * runs.width
+    end = runs.end[order] - row * runs.width
+    head = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+    area = np.add.reduceat(end - start, head)
+    x0, x1 = np.minimum.reduceat(start, head), np.maximum.reduceat(end, head)
+    tail = np.append(head[1:], len(owner)) - 1
+    y0, y1 = row[head], row[tail] + 1
+    sides = _side_shares(row, start, end, head, x0, x1, y1 - y0)
+    ends = _end_shares(row, start, end, head, x1 - x0, y0, y1)
+    longest = _longest_runs(end - start, head)
+    where = runs.start[order][longest] + (end - start)[longest] // 2
+    colour = pixels.reshape(-1, 3)[where]
+    return tuple(
+        ColourRegion(
+            Box(int(x0[i]), int(y0[i]), int(x1[i] - x0[i]), int(y1[i] - y0[i])),
+            (int(colour[i, 0]), int(colour[i, 1]), int(colour[i, 2])),
+            int(area[i]),
+            float(sides[i]),
+            float(ends[i]),
+        )
+        for i in np.flatnonzero(area >= SMALLEST)
+    )
+
+
+def _longest_runs(length: Whole, head: Whole) -> Whole:
+    """Return the index of the longest run of each region."""
+    group = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(length))))
+    order = np.lexsort((length, group))
+    last: Whole = order[np.append(head[1:], len(length)) - 1]
+    return last
+
+
+def _side_shares(
+    row: Whole, start: Whole, end: Whole, head: Whole, x0: Whole, x1: Whole, height: Whole
+) -> NDArray[np.float64]:
+    """Return the smaller share of the left or right edge that each region reaches."""
+    counts = np.diff(np.append(head, len(row)))
+    fresh = np.append(True, row[1:] != row[:-1])
+    fresh[head] = True
+    rows = np.flatnonzero(fresh)  # the first run of each row of each region
+    region = np.repeat(np.arange(len(head)), counts)[rows]
+    leftmost, rightmost = np.minimum.reduceat(start, rows), np.maximum.reduceat(end, rows)
+    at_left = np.bincount(region, leftmost <= x0[region] + AT_EDGE, len(head))
+    at_right = np.bincount(region, rightmost >= x1[region] - AT_EDGE, len(head))
+    return np.minimum(at_left, at_right) / height
+
+
+def _end_shares(
+    row: Whole, start: Whole, end: Whole, head: Whole, width: Whole, y0: Whole, y1: Whole
+) -> NDArray[np.float64]:
+    """Return the smaller share of the top or bottom edge that each region reaches."""
+    region = np.repeat(np.arange(len(head)), np.diff(np.append(head, len(row))))
+    length = end - start
+    # the best of the outermost rows, because corners are round; each row is summed alone
+    shares = []
+    for edge, step in ((y0, 1), (y1 - 1, -1)):
+        best = np.zeros(len(head))
+        for away in range(AT_EDGE + 1):
+            there = row == (edge + step * away)[region]
+            best = np.maximum(best, np.bincount(region[there], length[there], len(head)))
+        shares.append(best / width)
+    return np.minimum(shares[0], shares[1])

@@ -1,1 +1,0 @@
-"""Eyes with no key and no network: text, shapes, charts and codes, read on this machine."""

@@ -1,0 +1,93 @@
+"""Checks of a request's head beyond its syntax, which llhttp has checked.
+
+What passes here has one meaning for every reader (RFC 9112): one target, one host, one way to tell where the body
+ends. Whatever could be read in two ways raises `BadRequest`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sightline.server.asgi import Headers
+
+MOST_HEADERS = 1000
+
+_VERSIONS = ("1.1", "1.0")
+_CHECKED = frozenset({b"host", b"transfer-encoding", b"expect"})
+_is_target = re.compile(rb'[!"$-~]+').fullmatch  # printable ASCII without "#"
+_is_host = re.compile(rb"[\w.\-~!$&'()*+,;=%:\[\]]*", re.ASCII).fullmatch
+
+
+class BadRequest(Exception):
+    """A request that is answered with 400. The message says in one line what is wrong with it."""
+
+
+class Head(NamedTuple):
+    path: bytes
+    query: bytes
+    expects_continue: bool  # the client waits for `100 Continue` before it sends the body
+
+
+def check_head(method: bytes, version: str, target: bytes, headers: Headers) -> Head:
+    """Return what a request asks for.
+
+    `headers` hold the names in lower case. The host of an absolute target replaces the value of its Host header.
+    """
+    if version not in _VERSIONS:
+        raise BadRequest(f"HTTP/{version} is not supported; send HTTP/1.1")
+    if method == b"CONNECT":
+        raise BadRequest("CONNECT is not supported: this is not a forward proxy")
+    if len(headers) > MOST_HEADERS:
+        raise BadRequest(f"the request has more than {MOST_HEADERS} headers")
+    if not _is_target(target):
+        raise BadRequest("the request target has a character that is not allowed there")
+    expects = _check_fields(version, headers)
+    if target[:1] != b"/":
+        target = _read_other_target(method, target, headers)
+    path, _, query = target.partition(b"?")
+    return Head(path, query, expects)
+
+
+def framing_of(headers: Headers) -> bytes:
+    """Return the header line that says where the body ends, or nothing if there is no body."""
+    for name, value in headers:
+        if name in (b"content-length", b"transfer-encoding"):
+            return b"%b: %b\r\n" % (name, value)
+    return b""
+
+
+def _check_fields(version: str, headers: Headers) -> bool:
+    """Check the fields that matter for a connection; return whether the client waits for `100 Continue`."""
+    hosts, expects = 0, False
+    for name, value in headers:
+        if name not in _CHECKED:
+            continue
+        if name == b"host":
+            hosts += 1
+            if not _is_host(value.strip(b" \t")):
+                raise BadRequest("the Host header is not a host name with an optional port")
+        elif name == b"expect":
+            expects = version == "1.1" and value.strip(b" \t").lower() == b"100-continue"
+        elif version == "1.0":
+            raise BadRequest("HTTP/1.0 has no Transfer-Encoding")
+        elif value.strip(b" \t").lower() != b"chunked":
+            raise BadRequest("the only Transfer-Encoding that is supported is chunked")
+    if hosts > 1 or (hosts == 0 and version == "1.1"):
+        raise BadRequest(f"the request has {hosts or 'no'} Host headers; it must have one")
+    return expects
+
+
+def _read_other_target(method: bytes, target: bytes, headers: Headers) -> bytes:
+    """Return the path and query of a target that is an absolute URL or `*`."""
+    if target == b"*" and method == b"OPTIONS":
+        return target
+    scheme, _, rest = target.partition(b"://")
+    if scheme.lower() != b"http":
+        raise BadRequest("the request target must be a path, such as /v1/messages")
+    end = min((at for at in map(rest.find, (b"/", b"?")) if at >= 0), default=len(rest))
+    authority, path = rest[:end], rest[end:]
+    if not authority or not _is_host(authority):
+        raise BadRequest("the request target has no valid host")
+    headers[:] = [(name, authority if name == b"host" else value) for name, value in headers]
+    return path if path.startswith(b"/") else b"/" + path

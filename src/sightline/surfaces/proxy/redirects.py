@@ -1,0 +1,166 @@
+"""Addresses in the headers of an answer, rewritten so that a client that follows them stays with the same upstream.
+
+A client resolves a `Location` against the address that it asked, which is the proxy's. `/u/other/v1/messages` would
+lead it, with its key and its body, to another upstream. So every address is first resolved where it was written, at
+the upstream, and then told to the client in one of three ways:
+
+- inside the base address of the upstream: as the path here that leads to exactly that address (`/u/NAME/…`), which
+  the router itself confirms;
+- anywhere else: as an absolute address;
+- where this proxy, or another one on this machine, may listen: not at all.
+
+Characters that clients read in different ways (backslashes, control characters, letters that are not ASCII) are
+encoded, so that all clients read the same address. Pure: no name is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from ipaddress import IPv6Address, ip_address
+from operator import itemgetter
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from sightline.model.refusal import Refusal
+from sightline.model.upstream import Directory, is_loopback
+from sightline.surfaces.proxy.headers import Request
+from sightline.surfaces.proxy.routes import Headers, Route, route
+
+_LOCATION, _LINK, _REFRESH = b"location", b"link", b"refresh"
+_WHOLE = frozenset({b"operation-location", b"azure-asyncoperation", b"x-goog-upload-url"})  # never relative
+_FOLLOWED = _WHOLE | {_LOCATION, b"content-location", _LINK, _REFRESH}
+_PORTS = {"http": 80, "https": 443}
+_LEGAL = "%:/?#[]@!$&'()*+,;=-._~"
+# A scheme without a host, or too many slashes: some clients then take the host that they asked.
+_without_host = re.compile(r"\A(?:https?:(?!//[^/?#])|(?=///))/*?(?=/?(?:[^/]|\Z))", re.IGNORECASE)
+_is_host = re.compile(r"[a-z0-9._-]+|[0-9a-f.]*:[0-9a-f:.]*").fullmatch
+_is_name = re.compile(r"[\w.:~-]+", re.ASCII).fullmatch
+_version_at_end = re.compile(r"/v\d+[a-z0-9]*(?=(?:/openai)?\Z)").search
+_in_link = re.compile(rb"<([^>]*)>")
+_Origin = tuple[str, str, int]
+
+
+class Links:
+    """The addresses in the headers of the answers to one request."""
+
+    __slots__ = ("_directory", "_request", "_way")
+
+    def __init__(self, request: Request, way: Route, directory: Directory) -> None:
+        self._request = request
+        self._way = way
+        self._directory = directory
+
+    def rewrite(self, headers: Headers) -> Headers:
+        """Return the headers as the client may follow them; one that it must not follow is left out."""
+        if _FOLLOWED.isdisjoint([name for name, _ in headers]):
+            return headers
+        kept: Headers = []
+        located = False
+        for name, value in headers:
+            if name == _LOCATION and located:  # clients differ in which of several they take
+                continue
+            located = located or name == _LOCATION
+            told = self._rewrite_one(name, value) if name in _FOLLOWED else value
+            if told is not None:
+                kept.append((name, told))
+        return kept
+
+    def _rewrite_one(self, name: bytes, value: bytes) -> bytes | None:
+        if name == _REFRESH:  # for browsers, which are not served
+            return None
+        if name == _LINK:
+            return self._rewrite_link(value)
+        return self._rewrite_address(value, whole=name in _WHOLE)
+
+    def _rewrite_link(self, value: bytes) -> bytes | None:
+        told = [self._rewrite_address(found[1]) for found in _in_link.finditer(value)]
+        if None in told:
+            return None
+        addresses = iter(told)
+        return _in_link.sub(lambda _: b"<%b>" % (next(addresses) or b""), value)
+
+    def _rewrite_address(self, value: bytes, *, whole: bool = False) -> bytes | None:
+        """Return an address as the client may follow it, absolute if `whole`, or None if it must not."""
+        text = quote(value.strip(), safe=_LEGAL)
+        try:
+            target = urlsplit(urljoin(self._way.url, _without_host.sub("", text, count=1)))
+            if target.scheme not in _PORTS:
+                return text.encode("ascii")
+            origin = _origin_of(target)
+        except ValueError:  # no two clients need agree on what it means
+            return None
+        if not _is_host(origin[1]):
+            return None
+        if origin not in map(_origin_of, map(urlsplit, self._way.upstream.bases.values())):
+            return None if self._may_be_here(origin) else target.geturl().encode("ascii")
+        path = None if whole else self._path_to(target)
+        return (path or target.geturl()).encode("ascii")
+
+    def _path_to(self, target: SplitResult) -> str | None:
+        """Return the path here that leads to exactly this address of the upstream, if there is one."""
+        query = f"?{target.query}" if target.query else ""
+        found: list[tuple[bool, str]] = []
+        for path, url in self._candidates(target):
+            way = route(path, target.query, self._request.headers, self._directory)
+            if isinstance(way, Refusal) or path.startswith("//"):
+                continue
+            if way.upstream == self._way.upstream and way.url == url + query:
+                found.append((way.wire is None, path))
+        if not found:
+            return None
+        return min(found, key=itemgetter(0))[1] + query + (f"#{target.fragment}" if target.fragment else "")
+
+    def _candidates(self, target: SplitResult) -> Iterator[tuple[str, str]]:
+        """Paths here that may lead to an address, each with that address as the router writes it."""
+        upstream, named = self._way.upstream, self._directory.named
+        names = (name for name in (upstream.name, *named) if named.get(name) == upstream and _is_name(name))
+        name = next(names, "")
+        prefix = f"/u/{name}" if name else ""
+        for base in dict.fromkeys(upstream.bases.values()):
+            root = urlsplit(base)
+            end = root.path.rstrip("/")
+            if _origin_of(root) != _origin_of(target) or not target.path.startswith(f"{end}/"):
+                continue
+            url, rest = f"{root.scheme}://{root.netloc}{target.path}", target.path[len(end) :]
+            if version := _version_at_end(end):
+                yield f"{prefix}{version[0]}{rest}", url
+            yield prefix + rest, url
+
+    def _may_be_here(self, origin: _Origin) -> bool:
+        """Tell whether a proxy of ours may listen at an address that is not the upstream's own."""
+        _, host, port = origin
+        if _is_local(host):
+            return True
+        called, _, number = self._request.header(b"host").lower().rpartition(":")
+        if not number.isdigit():
+            called, number = self._request.header(b"host").lower(), ""
+        if port not in ((int(number),) if number else _PORTS.values()):
+            return False
+        # A port of its own tells the proxy by any name; a usual one only by the name that the client calls it.
+        return port not in _PORTS.values() or host == called.strip("[]").rstrip(".")
+
+
+def leads_nowhere(before: Headers, after: Headers) -> bool:
+    """Tell whether a `Location` was left out."""
+    return any(name == _LOCATION for name, _ in before) and not any(name == _LOCATION for name, _ in after)
+
+
+def _origin_of(where: SplitResult) -> _Origin:
+    """Return scheme, host and port; raise ValueError where there is no valid port."""
+    host = (where.hostname or "").rstrip(".")
+    return where.scheme, host, where.port or _PORTS[where.scheme]
+
+
+def _is_local(host: str) -> bool:
+    """Tell whether a host is this machine, also in the short and numeric forms that `connect` takes."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        try:
+            address = ip_address(socket.inet_aton(host))
+        except (OSError, ValueError):
+            return is_loopback(host)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback or address.is_unspecified

@@ -1,0 +1,141 @@
+"""The order of reading, tables, and all lines as one text."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.geometry import Box
+from sightline.reader.layout.page_text import lay_out_text, order_lines
+from sightline.reader.layout.tables import find_tables
+from sightline.reader.reading import TextLine
+
+WORD = st.text("abcde ", min_size=1, max_size=30)
+PLACED = st.builds(
+    lambda text, x, y, height: TextLine(text, Box(x, y, max(3, len(text) * height // 2), height)),
+    WORD,
+    st.integers(0, 1500),
+    st.integers(0, 1000),
+    st.integers(6, 40),
+)
+
+
+def at(x: int, y: int, text: str, size: int = 12) -> TextLine:
+    return TextLine(text, Box(x, y, len(text) * size // 2, size))
+
+
+def read(lines: list[TextLine], boxes: tuple[Box, ...] = ()) -> list[str]:
+    """In reading order, whatever order they come in."""
+    shuffled = list(lines)
+    random.Random(7).shuffle(shuffled)
+    return [shuffled[place].text for place in order_lines(shuffled, boxes)]
+
+
+def test_two_columns_are_read_one_after_the_other_below_their_heading() -> None:
+    left = [at(20, 100 + row * 18, f"left column, line {row} of some prose") for row in range(6)]
+    right = [at(420, 104 + row * 17, f"right column, line {row} of some prose") for row in range(6)]
+    heading = at(20, 20, "A heading over both of the columns that stand below it, as wide as they are")
+    assert read([heading, *left, *right]) == [line.text for line in (heading, *left, *right)]
+
+
+def test_a_menu_close_above_two_columns_is_read_first() -> None:
+    menu = [at(4 + place * 60, 4, word) for place, word in enumerate(("File", "Edit", "View", "Terminal"))]
+    tree = [at(8, 28 + row * 22, f"file_{row}.py") for row in range(8)]
+    code = [at(150, 30 + row * 16, f"some_name_{row} = call(another, {row})") for row in range(11)]
+    assert read([*menu, *tree, *code]) == [line.text for line in (*menu, *tree, *code)]
+
+
+def test_what_stands_in_a_panel_is_read_as_one() -> None:
+    lines = [at(20, 20, "one"), at(20, 120, "two"), at(300, 20, "three"), at(300, 120, "four")]
+    assert read(lines) == ["one", "three", "two", "four"]
+    panels = (Box(0, 0, 200, 200), Box(280, 0, 200, 200))
+    assert read(lines, panels) == ["one", "two", "three", "four"]
+
+
+def test_columns_beside_a_panel_are_read_before_it_or_after_as_they_stand() -> None:
+    heading = at(220, 20, "A heading over both of the columns below")
+    left = [at(220, 60 + row * 18, f"left line {row} with some words of prose") for row in range(5)]
+    right = [at(520, 63 + row * 17, f"right line {row} with some words of prose") for row in range(5)]
+    tall = [at(20, 30 + row * 40, f"panel {row}") for row in range(4)]
+    text = [line.text for line in (heading, *left, *right)]
+    assert read([heading, *left, *right, *tall], (Box(0, 10, 150, 180),)) == [*(line.text for line in tall), *text]
+    after = [at(820, line.box.y, line.text) for line in tall]
+    assert read([heading, *left, *right, *after], (Box(800, 10, 150, 180),)) == [*text, *(line.text for line in tall)]
+
+
+def test_a_list_beside_a_panel_is_not_parted_by_it() -> None:
+    rows = [line for y in range(5) for line in (at(20, 20 + y * 30, f"Label {y}"), at(200, 20 + y * 30, f"value {y}"))]
+    panel = [at(620, 20 + row * 30, f"panel {row}") for row in range(5)]
+    assert read([*rows, *panel], (Box(600, 10, 200, 180),)) == [line.text for line in (*rows, *panel)]
+
+
+def test_names_and_their_values_are_read_row_by_row() -> None:
+    rows = [("Subtotal", "348.00"), ("Tax", "69.60"), ("Total", "417.60")]
+    lines = [
+        line for row, (word, sum_) in enumerate(rows) for line in (at(20, row * 22, word), at(300, row * 22, sum_))
+    ]
+    assert read(lines) == [text for row in rows for text in row]
+
+
+@given(st.lists(PLACED, max_size=40), st.lists(st.builds(Box, *[st.integers(0, 900)] * 2, *[st.integers(1, 900)] * 2)))
+def test_every_line_is_read_once_and_stands_in_the_text_as_it_is(lines: list[TextLine], boxes: list[Box]) -> None:
+    places = order_lines(lines, boxes)
+    assert sorted(places) == list(range(len(lines)))
+    placed = [lines[place] for place in places]
+    found = find_tables(placed, boxes)
+    told = [place for table in found for row in table.rows for cell in row for place in cell]
+    assert len(told) == len(set(told))
+    text = lay_out_text(placed, found)
+    for line in placed:
+        assert line.text.strip() in text
+
+
+def cells(lines: list[TextLine]) -> list[list[str]]:
+    (table,) = find_tables(lines)
+    return [[" ".join(lines[place].text for place in cell) for cell in row] for row in table.rows]
+
+
+def test_a_table_has_its_rows_and_cells_also_where_one_is_empty() -> None:
+    rows = [["Name", "State", "Size"], ["alpha", "running", "12"], ["beta", "", "9"], ["gamma", "stopped", "144"]]
+    lines = [
+        at(20 + column * 150, 40 + row * 24, text)
+        for row, texts in enumerate(rows)
+        for column, text in enumerate(texts)
+        if text
+    ]
+    assert cells(lines) == rows
+    assert lay_out_text(lines, find_tables(lines)).splitlines()[2] == "beta |  | 9"
+
+
+def test_a_cell_may_go_on_in_the_next_line() -> None:
+    lines = [
+        *(at(20, y, text) for y, text in ((40, "one"), (90, "two"), (140, "three"))),
+        *(at(200, y, text) for y, text in ((40, "first words"), (55, "and more"), (90, "second"), (140, "third"))),
+        *(at(400, y, text) for y, text in ((40, "10"), (90, "20"), (140, "30"))),
+    ]
+    assert cells(sorted(lines, key=lambda line: (line.box.y, line.box.x)))[0] == ["one", "first words and more", "10"]
+
+
+def test_prose_in_two_columns_is_no_table() -> None:
+    lines = [at(x, y * 18, "some words of a long line that fills its column") for y in range(6) for x in (10, 400)]
+    assert find_tables(lines) == ()
+
+
+def test_code_keeps_its_indentation_and_its_blank_lines() -> None:
+    code = ["def twice(number):", "    if number > 10:", "        return number", "", "    return 2 * number"]
+    lines = [
+        TextLine(
+            text.strip(), Box(100 + 7 * (len(text) - len(text.lstrip())), 50 + row * 16, 7 * len(text.strip()) - 1, 11)
+        )
+        for row, text in enumerate(code)
+        if text
+    ]
+    assert lay_out_text(lines) == "\n".join(code)
+
+
+def test_no_lines_are_no_text() -> None:
+    assert order_lines([]) == ()
+    assert find_tables([]) == ()
+    assert lay_out_text([]) == ""

@@ -1,0 +1,137 @@
+"""Letters and ink put together."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sightline.reader.ocr import line_image
+from sightline.reader.ocr.recognizer import Character, TextRun, _decode_strips, split_runs
+from tests.requirements import requirement
+
+WIDTH, HEIGHT = 400, 20
+
+
+def told(text: str, strokes: list[tuple[int, int]]) -> list[TextRun]:
+    """A letter over the middle of each stroke; a space of the text stands where the next letter is."""
+    letters, place = [], 0
+    for letter in text:
+        if letter == " ":
+            letters.append(Character(" ", (strokes[place][0] - 1) / WIDTH, 0.6))
+        else:
+            start, end = strokes[place]
+            letters.append(Character(letter, (start + end) / 2 / WIDTH, 1.0))
+            place += 1
+    return list(split_runs(letters, strokes, WIDTH, HEIGHT))
+
+
+@requirement("seer.local.doubt")
+def test_doubtful_characters_are_known_by_their_index_in_the_text() -> None:
+    strokes = [(10, 16), (26, 32), (34, 40), (100, 106)]
+    letters = [
+        Character(text, (start + end) / 2 / WIDTH, sure)
+        for text, sure, (start, end) in zip("aabO", (0.9, 0.5, 0.99, 0.59), strokes, strict=True)
+    ]
+    assert list(split_runs(letters, strokes, WIDTH, HEIGHT)) == [
+        TextRun("a ab", 10, 40, pytest.approx(0.7966, abs=0.001), (2,)),  # type: ignore[arg-type]
+        TextRun("O", 100, 106, 0.59, (0,)),
+    ]
+
+
+def test_a_wide_blank_is_a_space_though_the_network_saw_none() -> None:
+    assert told("ab", [(10, 16), (26, 32)]) == [TextRun("a b", 10, 32, 1.0)]
+
+
+def test_a_low_line_is_one_only_where_there_is_ink() -> None:
+    """The reader takes the blank between two words of a dark terminal for one."""
+    inked = [(10, 16), (18, 24), (26, 32)]
+    assert told("a_b", inked) == [TextRun("a_b", 10, 32, 1.0)]
+    blank = [Character("a", 13 / WIDTH, 1.0), Character("_", 22 / WIDTH, 0.97), Character("b", 31 / WIDTH, 1.0)]
+    assert list(split_runs(blank, [(10, 16), (28, 34)], WIDTH, HEIGHT)) == [TextRun("a b", 10, 34, 1.0)]
+
+
+def test_where_nothing_is_blank_there_is_no_space_though_the_network_saw_one() -> None:
+    assert told("a b", [(10, 16), (17, 23)]) == [TextRun("ab", 10, 23, 1.0)]
+
+
+def test_between_the_two_the_network_is_believed() -> None:
+    strokes = [(10, 16), (20, 26)]
+    assert [told("a b", strokes)[0].text, told("ab", strokes)[0].text] == ["a b", "ab"]
+
+
+def test_letters_of_the_far_east_stand_wide_apart() -> None:
+    assert told("トリ", [(10, 20), (30, 40)])[0].text == "トリ"
+    assert told("トリ", [(10, 20), (36, 46)])[0].text == "ト リ"
+
+
+def test_a_line_that_runs_over_a_very_wide_blank_is_two() -> None:
+    found = told("abcd", [(10, 16), (18, 24), (60, 66), (68, 74)])
+    assert found == [TextRun("ab", 10, 24, 1.0), TextRun("cd", 60, 74, 1.0)]
+
+
+def test_a_tick_beside_a_number_is_not_part_of_it() -> None:
+    letters = [Character("1", 14 / WIDTH, 1.0), Character("0", 22 / WIDTH, 1.0)]
+    (found,) = split_runs(letters, [(12, 16), (18, 26), (32, 36)], WIDTH, HEIGHT)
+    assert (found.left, found.right) == (12, 26)
+
+
+def test_no_letters_are_no_pieces() -> None:
+    assert list(split_runs([Character(" ", 0.5, 1.0)], [(10, 16)], WIDTH, HEIGHT)) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcト字 "), st.floats(0, 1), st.floats(0, 1)), max_size=30), st.data())
+def test_no_letter_is_lost_or_moved(drawn: list[tuple[str, float, float]], data: st.DataObject) -> None:
+    places = sorted(place for _, place, _ in drawn)
+    letters = [Character(text, place, sure) for (text, _, sure), place in zip(drawn, places, strict=True)]
+    edges = data.draw(st.lists(st.integers(0, WIDTH), unique=True, max_size=20).map(sorted))
+    strokes = list(pairwise(edges))[::2]
+    found = list(split_runs(letters, strokes, WIDTH, HEIGHT))
+    assert "".join(each.text for each in found).replace(" ", "") == "".join(text for text, _, _ in drawn if text != " ")
+    assert all(each.left < each.right and each.text == each.text.strip() for each in found)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40))
+def test_strips_become_letters(best: list[int]) -> None:
+    """A letter that goes on is one letter; the same letter after a strip with none is another."""
+    strips = np.full((len(best), 4), 0.1, np.float32)
+    strips[np.arange(len(best)), best] = 0.7
+    found = _decode_strips(strips, ("", "a", "b", " "), 1 / len(best))
+    wanted = "".join(" ab "[now] for before, now in pairwise([0, *best]) if now and now != before)
+    assert "".join(letter.text for letter in found) == wanted
+    assert all(letter.text and 0 < letter.place < 1 and letter.sure == pytest.approx(0.7) for letter in found)
+    assert [letter.place for letter in found] == sorted(letter.place for letter in found)
+
+
+def picture(rows: list[str]) -> NDArray[np.uint8]:
+    """Dots are a blue ground, hashes white."""
+    dots = np.array([[letter == "#" for letter in row] for row in rows])
+    return np.where(dots[:, :, None], np.uint8(255), np.array([0, 90, 190], np.uint8)).astype(np.uint8)
+
+
+def test_ink_is_what_stands_out_from_the_commonest_colour() -> None:
+    rows = ["........", "..##.#..", "..#..#..", "........"]
+    mask = line_image.ink_mask(picture(rows))
+    assert ["".join(".#"[cell] for cell in row) for row in mask.astype(int)] == rows
+    assert line_image.ink_columns(mask, 0, 4) == [(2, 4), (5, 6)]
+
+
+def test_the_band_takes_the_dot_of_an_i_and_leaves_the_neighbour() -> None:
+    rows = ["#.......", "........", "..#.....", "........", "..#.##..", "..#.#...", "........", "........", "######.."]
+    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (1, 4, 7, 6)) == (2, 6)
+    rows[-2:] = [".####...", ".####..."]  # as near as the dot, and cut off by the edge
+    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (1, 4, 7, 6)) == (2, 6)
+
+
+def test_a_rule_under_the_text_is_no_ink_of_it() -> None:
+    rows = ["........", "........", "..#.##..", "..#.#...", "########", "........"]
+    assert line_image.ink_rows(line_image.ink_mask(picture(rows)), (0, 2, 8, 3)) == (2, 4)
+
+
+def test_a_core_without_ink_has_no_band() -> None:
+    mask = np.zeros((10, 10), bool)
+    assert line_image.ink_rows(mask, (2, 2, 8, 8)) == (2, 2)

@@ -1,0 +1,119 @@
+"""Long bodies are read straight into their place: what comes before, behind and instead of them stays what it is."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sightline.server import LINE
+from sightline.surfaces.proxy.bodies import LARGEST, Held, taken
+from tests.proxy.raw import exchange, head, plug
+from tests.proxy.running import sightline
+from tests.requirements import requirement
+from tests.scripted.provider import Provider
+from tests.server.serving import served
+
+SIZES = [10, 65_535, 65_536, 300_000, 3_000_001]
+
+
+def body(size: int) -> bytes:
+    words = Random(size).randbytes(size).hex().encode()
+    return b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"%b"}]}' % words
+
+
+async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """What came, by its name."""
+    length = int(dict(scope["headers"])[b"content-length"])
+    found = await taken(receive, length, LARGEST, scope["extensions"][LINE])
+    assert isinstance(found, Held)
+    assert len(found.data) == length
+    said = sha256(found.data).hexdigest().encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"64")]})
+    await send({"type": "http.response.body", "body": said, "more_body": False})
+
+
+@pytest.mark.parametrize("piece", [1 << 24, 100_000, 7_777])
+async def test_requests_one_behind_the_other_come_out_as_they_are(piece: int) -> None:
+    bodies = [body(size) for size in (*SIZES, *SIZES)]
+    sent = b"".join(head("/", len(each)) + each for each in bodies)
+    async with served(echo) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+        async def pour() -> None:
+            for at in range(0, len(sent), piece):
+                writer.write(sent[at : at + piece])
+                await writer.drain()
+
+        pouring = asyncio.ensure_future(pour())
+        for each in bodies:
+            assert b"content-length: 64" in await reader.readuntil(b"\r\n\r\n")
+            assert (await reader.readexactly(64)).decode() == sha256(each).hexdigest()
+        await pouring
+        writer.close()
+
+
+async def test_a_long_body_that_waits_to_be_asked_for_is_asked_for() -> None:
+    long = body(300_000)
+    async with served(echo) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head("/", len(long)).replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"))
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(long)
+        await reader.readuntil(b"\r\n\r\n")
+        assert (await reader.readexactly(64)).decode() == sha256(long).hexdigest()
+        writer.close()
+
+
+@requirement("http.smuggling")
+def test_a_request_behind_a_long_body_is_one_of_its_own(tmp_path: Path) -> None:
+    first, second = body(400_000), body(100)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        with plug(proxy.url) as connection:
+            connection.sendall(head("/v1/messages", len(first)) + first + head("/v1/messages", len(second)) + second)
+            said = b""
+            while said.count(b"HTTP/1.1 200") < 2:
+                said += connection.recv(65536)
+        assert [one.body for one in provider.exchanges] == [first, second]
+
+
+@pytest.mark.parametrize("come", [1000, 200_000, 900_000])
+def test_a_client_that_leaves_amid_a_long_body_leaves_nothing_behind(tmp_path: Path, come: int) -> None:
+    long = body(500_000)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        before = proxy.tasks()
+        with plug(proxy.url) as connection:
+            connection.sendall((head("/v1/messages", len(long)) + long)[:come])
+        assert exchange(proxy.url, "/v1/messages", body(10)).status == 200
+        while proxy.tasks() > before:
+            assert exchange(proxy.url, "/v1/messages", body(10)).status == 200
+        assert {one.body for one in provider.exchanges} == {body(10)}
+
+
+def test_a_long_body_that_nobody_wants_does_not_stop_up_its_connection(tmp_path: Path) -> None:
+    long, short = body(1_500_000), body(10)
+    with Provider() as provider, sightline(tmp_path, provider.url) as proxy:
+        with plug(proxy.url) as connection:
+            foreign = head("/v1/messages", len(long)).replace(b"host: 127.0.0.1", b"host: example.com")
+            connection.sendall(foreign + long + head("/v1/messages", len(short)) + short)
+            said = b""
+            while b"HTTP/1.1 200" not in said:
+                said += connection.recv(65536)
+        assert said.startswith(b"HTTP/1.1 400")
+        assert [one.body for one in provider.exchanges] == [short]
+
+
+async def test_a_body_whose_last_bytes_come_one_by_one_comes_to_its_end() -> None:
+    long = body(90_000)
+    async with served(echo) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(head("/", len(long)) + long[:-9])
+        for at in range(len(long) - 9, len(long)):
+            await asyncio.sleep(0.02)  # so that each is read by itself
+            writer.write(long[at : at + 1])
+        await reader.readuntil(b"\r\n\r\n")
+        assert (await reader.readexactly(64)).decode() == sha256(long).hexdigest()
+        writer.close()

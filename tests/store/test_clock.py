@@ -1,0 +1,227 @@
+"""Record time: a clock that jumps, forwards or backwards, expires nothing at once, and real time does."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.model.ports import Flight, Record
+from sightline.model.profile import Lesson
+from sightline.store import open_record
+from sightline.store.clock import DAY, RecordTime
+from sightline.store.migrations import STEPS, migrate
+from tests.requirements import requirement
+from tests.store.test_bounds import Clock, kept, use_daily
+from tests.store.test_entries import CALL
+from tests.store.writer import description_of, image_of
+
+IMAGE = image_of("cat", 0)
+FLIGHT = Flight("scope", "look", "me")
+
+
+def fill(folder: Path, clock: Clock) -> None:
+    record = open_record(folder, days=30, now=clock)
+    record.keep_image("scope", IMAGE)
+    record.keep_description("scope", description_of("cat", 0), "v1")
+    assert record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7) is None
+    record.close()
+
+
+def is_whole(folder: Path, clock: Clock) -> bool:
+    """Whether everything that `fill` wrote is there; to find out is a use of the record."""
+    record = open_record(folder, days=30, now=clock)
+    lesson = record.lesson("zai", "glm")
+    held = record.images_by_prefix("scope", IMAGE.sha256)
+    record.close()
+    return lesson is not None and held == (IMAGE.sha256,)
+
+
+@requirement("record.clock.jump")
+@pytest.mark.parametrize("days", [2, 40, 4000, 20_000, -2, -40, -99])
+def test_one_use_under_a_wrong_clock_expires_nothing(tmp_path: Path, days: float) -> None:
+    clock = Clock()
+    fill(tmp_path, clock)
+    clock.days += days
+    assert is_whole(tmp_path, clock)
+    clock.days += 0.1
+    assert is_whole(tmp_path, clock), "the same call a while later"
+    clock.days -= days
+    assert is_whole(tmp_path, clock)
+    use_daily(tmp_path, clock, 3)
+    assert is_whole(tmp_path, clock), "nothing of the jump is left to be caught up with"
+
+
+@requirement("record.clock.jump")
+def test_a_laptop_that_was_off_for_weeks_loses_nothing_when_it_is_switched_on(tmp_path: Path) -> None:
+    clock = Clock()
+    fill(tmp_path, clock)
+    clock.days += 40
+    for _ in range(10):
+        clock.days += 1 / 24
+        assert is_whole(tmp_path, clock)
+
+
+@requirement("record.clock.real", "record.days")
+@pytest.mark.parametrize("pause", [1, 7])
+def test_what_is_not_used_goes_once_real_use_shows_that_the_days_have_passed(tmp_path: Path, pause: int) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_image("scope", IMAGE)
+    record.close()
+    passed = 0
+    while passed <= 30 + pause:  # a record that is used once a week is one use behind
+        clock.days += pause
+        passed += pause
+        record = open_record(tmp_path, days=30, now=clock)
+        there = record.images_by_prefix("scope", IMAGE.sha256)
+        record.close()
+    assert there == ()
+
+
+@requirement("record.clock.real")
+def test_after_a_holiday_the_days_are_caught_up_with_in_the_days_after_it(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, days=30, now=clock)
+    record.keep_image("scope", IMAGE)
+    record.close()
+    clock.days += 40
+    use_daily(tmp_path, clock, 3)
+    record = open_record(tmp_path, days=30, now=clock)
+    assert record.images_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
+    record.close()
+    use_daily(tmp_path, clock, 3)
+    record = open_record(tmp_path, days=30, now=clock)
+    assert kept(record, range(1)) == []
+    record.close()
+
+
+@requirement("record.clock.jump", "record.flights")
+@pytest.mark.parametrize("days", [40, -40])
+def test_a_lease_lasts_its_seconds_whatever_the_clock_has_done(tmp_path: Path, days: float) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    record.note("scope", CALL)
+    clock.days += days
+    record.note("scope", CALL)
+    assert record.claim(FLIGHT, clock(), 6) is None
+    clock.days += 5 / DAY
+    assert record.claim(replace(FLIGHT, owner="you"), clock(), 6) == "me"
+    clock.days += 2 / DAY
+    assert record.claim(replace(FLIGHT, owner="you"), clock(), 6) is None
+    record.close()
+
+
+@requirement("record.clock.jump", "record.flights")
+def test_a_lease_ends_though_the_clock_was_put_back_by_weeks(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    assert record.claim(FLIGHT, clock(), 6) is None
+    clock.days -= 40
+    waited = 0
+    while record.claim(replace(FLIGHT, owner="you"), clock(), 6) == "me":
+        clock.days += 1 / DAY
+        waited += 1
+    assert waited <= 6
+    record.close()
+
+
+@requirement("record.clock.jump", "retain.cold")
+def test_a_conversation_goes_cold_after_its_pause_whatever_the_clock_did_before(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+
+    def visit(count: int) -> frozenset[str]:
+        names = [f"message {number}" for number in range(count)]
+        return frozenset(record.visit("scope", "head", names, range(count), life=300.0))
+
+    visit(1)
+    clock.days -= 40
+    visit(2)
+    clock.days += 60 / DAY
+    assert not visit(3)
+    clock.days += 301 / DAY
+    assert visit(4) == {"message 3"}
+    clock.days += 40
+    assert visit(5) == {"message 3", "message 4"}
+    clock.days += 60 / DAY
+    assert visit(6) == {"message 3", "message 4"}, "while record time catches up, a minute is a minute"
+    record.close()
+
+
+@requirement("record.clock.jump", "ask.usage")
+def test_usage_is_by_the_day_that_the_clock_showed(tmp_path: Path) -> None:
+    clock = Clock()
+    record = open_record(tmp_path, now=clock)
+    days = []
+    for step in (0, -40, 80):
+        clock.days += step
+        days.append(datetime.fromtimestamp(clock()).strftime("%Y-%m-%d"))  # noqa: DTZ006, the day where the user is
+        record.note("scope", CALL)
+    spent = record.spent()
+    assert isinstance(spent, tuple)
+    assert [each.day for each in spent] == sorted(days)
+    assert [entry.at for entry in record.entries()] == [day * DAY for day in (100.0, 60.0, 140.0)]
+    record.close()
+
+
+@requirement("record.clock.jump", "record.processes")
+def test_a_process_that_was_idle_for_weeks_does_not_turn_the_time_back(tmp_path: Path) -> None:
+    clock = Clock()
+    idle = open_record(tmp_path, days=30, now=clock)
+    idle.note("scope", CALL)
+    use_daily(tmp_path, clock, 25)
+    idle.keep_image("scope", IMAGE)
+    use_daily(tmp_path, clock, 25)
+    assert idle.images_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
+    idle.close()
+
+
+@given(st.lists(st.floats(-400 * DAY, 400 * DAY), max_size=40))
+def test_record_time_never_goes_back_and_never_jumps(steps: list[float]) -> None:
+    times, wall = [RecordTime(1e9, 1e9)], 1e9
+    for step in steps:
+        wall += step
+        times.append(times[-1].advance(wall))
+    for before, after in pairwise(times):
+        assert 0 <= after.steady - before.steady <= DAY
+        assert 0 <= after.time - before.time <= 8 * DAY + 1e-3
+        assert 0 <= after.owed <= 30 * DAY
+
+
+@given(st.floats(0, 30 * DAY), st.lists(st.floats(0, DAY), min_size=1, max_size=60))
+def test_where_time_has_really_passed_record_time_catches_up(away: float, steps: list[float]) -> None:
+    now = RecordTime(1e9, 1e9).advance(1e9 + away)
+    for step in steps:
+        now = now.advance(now.wall + step)
+    assert now.time <= now.wall + 1e-3
+    assert now.wall - now.time <= max(0.0, away - DAY - 7 * sum(steps)) + 1e-3
+
+
+@requirement("record.clock.jump")
+@pytest.mark.parametrize("ahead", [0.0, 4000.0])
+def test_a_record_of_an_earlier_version_is_migrated_without_a_loss(tmp_path: Path, ahead: float) -> None:
+    """Also one in which a row was used under a clock that was far ahead, or that was not used for years."""
+    database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    migrate(database, upto=len(STEPS) - 1)
+    used = 1e9
+    for number, at in enumerate((used - 20 * DAY, used, used + ahead * 1e6)):
+        row = ("scope", image_of("cat", number).sha256, "image/png", 1, 7, 1, at)
+        database.execute("INSERT INTO images VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    columns = "scope, kind, images, seer, hit, about, bytes, used"
+    database.execute(f"INSERT INTO entries ({columns}) VALUES ('', 'k', '[]', 's', 0, '{{}}', 1, 1e9)")
+    database.close()
+    record = open_record(tmp_path, days=30)
+    assert len(held(record)) == 3
+    assert [entry.at for entry in record.entries()] == [1e9]
+    record.close()
+
+
+def held(record: Record) -> list[int]:
+    return [number for number in range(3) if record.images_by_prefix("scope", image_of("cat", number).sha256)]

@@ -1,0 +1,147 @@
+"""A damaged record is found to be so when it is opened, and by `check_health`; nothing is sent on its consents."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sightline.store import open_on_disk, open_record
+from sightline.store.health import check_health
+from sightline.store.migrations import STEPS
+from tests.privileges import as_nobody
+from tests.requirements import requirement
+from tests.store.damaging import DAMAGES, IMAGES, damage_root, fill
+from tests.store.writer import image_of
+
+Damage = Callable[[Path], None]
+
+
+@pytest.fixture(scope="session")
+def whole_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "record"
+    fill(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(whole_record: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole_record, tmp_path / "record"))
+
+
+@requirement("record.damage.found")
+def test_a_record_that_is_whole_is_said_to_be(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    health = check_health(folder, 60)
+    assert (health.trouble, health.missing, health.complete) == (None, 0, True)
+    record = open_record(folder)
+    assert record.consents() == {"openai": True, "zai": False}
+    record.close()
+    assert caplog.records == []
+    assert check_health(folder.with_name("none"), 60).trouble is None
+
+
+@requirement("record.damage.found", "record.trouble")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_said_once_in_a_line_that_names_the_repair(
+    folder: Path, damage: Damage, caplog: pytest.LogCaptureFixture
+) -> None:
+    damage(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    trouble = check_health(folder, 60).trouble
+    assert trouble is not None
+    assert trouble.code == "corrupt"
+    assert "sightline store repair" in trouble.remedy
+    record = open_record(folder)
+    for number in range(3):
+        record.keep_image("scope", image_of("dog", number))
+        record.image("scope", image_of("cat", number).sha256)
+        record.lesson("zai", "glm")
+        record.consents()
+    (line,) = caplog.records
+    assert line.levelno == logging.WARNING
+    assert str(folder) in line.message
+    assert "sightline store repair" in line.message
+    record.close()
+    refusal = open_on_disk(folder)
+    assert getattr(refusal, "code", "") == "corrupt"
+    left = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert {name: left[name] for name in before if "shm" not in name} == {
+        name: data for name, data in before.items() if "shm" not in name
+    }, "nothing is written to what is damaged"
+
+
+@requirement("record.damage.consents")
+@pytest.mark.parametrize(
+    "name",
+    ["header zeroed", "root page of consents", "garbage in the log", "schema damaged", "a text file", "zero bytes"],
+)
+def test_no_consent_counts_that_cannot_be_read(folder: Path, name: str) -> None:
+    DAMAGES[name](folder)
+    record = open_record(folder)
+    assert record.consents().get("openai") is not True
+    assert record.trouble() is not None
+    record.close()
+
+
+@requirement("record.damage.consents", "record.damage.found")
+def test_what_can_be_read_of_a_damaged_record_is_read(folder: Path) -> None:
+    damage_root("entries")(folder)
+    record = open_record(folder)
+    assert record.image("scope", image_of("cat", 5).sha256) == image_of("cat", 5)
+    assert record.consents() == {"openai": True, "zai": False}
+    assert record.keep_image("scope", image_of("dog", 1)) is False
+    record.close()
+
+
+@requirement("record.damage.found")
+def test_damage_that_comes_later_is_noticed_where_it_is_met(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record = open_record(folder)
+    damage_root("descriptions")(folder)
+    other = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
+    other.execute("DELETE FROM omissions")  # after a write of another program, pages are read anew
+    other.close()
+    for number in range(IMAGES):
+        record.description("scope", image_of("cat", number).sha256, "ollama/llava", "v1")
+    assert record.keep_image("scope", image_of("dog", 1)) is False, "nothing is written to it any more"
+    assert ["sightline store repair" in line.message for line in caplog.records] == [True]
+    record.close()
+
+
+@requirement("record.damage.found")
+def test_a_record_that_cannot_be_read_by_us_is_said_not_to_be(folder: Path, tmp_path: Path) -> None:
+    for path in (tmp_path, *tmp_path.parents):
+        path.chmod(path.stat().st_mode | 0o011) if path.stat().st_uid == os.geteuid() else None
+    (folder / "record.sqlite").chmod(0)
+    with as_nobody():
+        trouble = check_health(folder, 60).trouble
+    assert trouble is not None
+    assert trouble.code == "unavailable"
+
+
+@requirement("record.damage.found")
+def test_a_version_of_the_future_is_no_damage_and_is_said(folder: Path) -> None:
+    database = sqlite3.connect(folder / "record.sqlite")
+    database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    database.close()
+    trouble = check_health(folder, 60).trouble
+    assert trouble is not None
+    assert "newer version" in trouble.what
+    assert "repair" not in trouble.remedy
+
+
+@requirement("record.damage.found")
+def test_images_whose_bytes_are_missing_are_counted(folder: Path) -> None:
+    for number in range(3):
+        next(folder.rglob(image_of("cat", number).sha256)).unlink()
+    assert check_health(folder, 60).missing == 3
+
+
+@requirement("record.damage.found")
+def test_a_check_ends_when_its_time_is_up(folder: Path) -> None:
+    health = check_health(folder, -1.0)
+    assert (health.trouble, health.complete) == (None, False)

@@ -1,0 +1,94 @@
+"""The rows of a database file, read without SQLite: the same as SQLite reads, and more where that gives up."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sightline.store import open_record
+from sightline.store.pages import Pages, Value, roots
+from tests.store.damaging import EVERY, PAGE, damage_root, fill, overwrite, root_of
+from tests.store.writer import image_of
+
+
+def rows_by_page(database: Path, table: str, log: bytes = b"") -> set[tuple[Value, ...]]:
+    with database.open("rb") as file:
+        pages = Pages(file, log)
+        return {values for leaf in pages.leaves(roots(pages)[table]) for _, values in pages.rows(leaf)}
+
+
+def rows_by_sqlite(database: Path, table: str) -> set[tuple[Value, ...]]:
+    connection = sqlite3.connect(database)
+    found = {tuple(row) for row in connection.execute(f"SELECT * FROM {table}")}
+    connection.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages") / "record"
+    fill(folder, 200)
+    return folder
+
+
+@pytest.mark.parametrize("table", EVERY)
+def test_a_database_that_is_whole_is_read_as_sqlite_reads_it(folder: Path, table: str) -> None:
+    found = rows_by_sqlite(folder / "record.sqlite", table)
+    assert found
+    if table == "clock":  # whose key is the number of its row
+        found = {(row[0], None, *row[2:]) for row in found}
+    assert rows_by_page(folder / "record.sqlite", table) == found
+
+
+def test_rows_that_are_longer_than_a_page_are_read(tmp_path: Path) -> None:
+    database = tmp_path / "long.sqlite"
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE long (words TEXT, number INTEGER, real REAL, data BLOB, empty TEXT)")
+    for size in (0, 1, 4000, 4060, 4061, 4062, 5000, 100_000):
+        row = ("é" * size, -(2**62) + size, size / 3, b"\xff" * size, None)
+        connection.execute("INSERT INTO long VALUES (?, ?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+    assert rows_by_page(database, "long") == rows_by_sqlite(database, "long")
+
+
+def test_what_the_log_holds_counts(tmp_path: Path) -> None:
+    record = open_record(tmp_path)
+    for number in range(5):
+        record.keep_image("scope", image_of("cat", number))
+    log = (tmp_path / "record.sqlite-wal").read_bytes()
+    assert rows_by_page(tmp_path / "record.sqlite", "images", log) == rows_by_sqlite(
+        tmp_path / "record.sqlite", "images"
+    )
+    cut = rows_by_page(tmp_path / "record.sqlite", "images", log[: -PAGE // 2])
+    assert len(cut) == 4, "a commit that is not whole does not count"
+    record.close()
+
+
+def test_where_the_middle_of_a_tree_is_damaged_its_leaves_are_still_read(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "record")
+    database = tmp_path / "record" / "record.sqlite"
+    before = rows_by_sqlite(database, "descriptions")
+    damage_root("descriptions")(tmp_path / "record")
+    with database.open("rb") as file:
+        pages = Pages(file, b"")
+        found = {values for number in range(1, pages.count + 1) for _, values in pages.rows(number)}
+    assert before <= found
+
+
+@pytest.mark.parametrize("byte", [0x00, 0x05, 0x0D, 0xFF])
+def test_any_garbage_is_read_as_far_as_it_goes(folder: Path, tmp_path: Path, byte: int) -> None:
+    shutil.copytree(folder, tmp_path / "record")
+    database = tmp_path / "record" / "record.sqlite"
+    size = database.stat().st_size
+    for number in range(1, size // PAGE, 7):
+        overwrite(database, number * PAGE, bytes([byte]) * PAGE)
+    with database.open("rb") as file:
+        pages = Pages(file, b"")
+        assert sum(len(pages.rows(number)) for number in range(1, pages.count + 1)) > 0
+        for root in roots(pages).values():
+            list(pages.leaves(root))
+    assert root_of(folder / "record.sqlite", "images")

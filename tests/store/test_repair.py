@@ -1,0 +1,280 @@
+"""A damaged record is repaired: what can be read is in the new one, and what was damaged is kept aside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from sightline.model.profile import Limits
+from sightline.model.refusal import Refusal
+from sightline.store import open_on_disk, open_record
+from sightline.store.health import check_health
+from sightline.store.migrations import STEPS, migrate
+from sightline.store.pages import Pages
+from sightline.store.repair import Repaired, repair
+from tests.requirements import requirement
+from tests.store.damaging import DAMAGES, EVERY, PAGE, damage_root, dump, fill, overwrite, root_of
+from tests.store.test_bounds import Clock, use_daily
+from tests.store.writer import image_of, perception_of
+
+Damage = Callable[[Path], None]
+FRESH = ("a folder", "a text file", "zero bytes")  # nothing is left of these
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled") / "record"
+    fill(folder, 150)
+    return folder
+
+
+@pytest.fixture
+def folder(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(filled, tmp_path / "record"))
+
+
+def repaired(folder: Path) -> Repaired:
+    result = repair(folder)
+    assert isinstance(result, Repaired)
+    return result
+
+
+def readable(database: Path) -> dict[str, set[tuple[object, ...]]]:
+    """What SQLite itself can still read of each table, from either end."""
+    found: dict[str, set[tuple[object, ...]]] = {table: set() for table in EVERY}
+    connection = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)
+    for table in EVERY:
+        for way in ("ASC", "DESC"):
+            try:
+                for row in connection.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid {way}"):
+                    found[table].add(tuple(row))
+            except sqlite3.DatabaseError:
+                continue
+    connection.close()
+    return found
+
+
+@requirement("store.repair")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_after_a_repair_the_record_is_whole_and_can_be_written(folder: Path, damage: Damage) -> None:
+    damage(folder)
+    result = repaired(folder)
+    assert result.damage
+    health = check_health(folder, 60)
+    assert (health.trouble, health.missing, health.complete) == (None, 0, True)
+    record = open_on_disk(folder)
+    assert not isinstance(record, Refusal)
+    assert record.keep_image("scope", image_of("dog", 1)) is True
+    assert record.consent("openai", given=True) is None
+    record.close()
+    assert Path(result.aside).exists() or damage is DAMAGES["key damaged"]
+    assert repaired(folder).damage == "", "a second repair has nothing to do"
+    assert not list(folder.glob("*.new-*"))
+
+
+@requirement("store.repair.rows")
+@pytest.mark.parametrize("name", [name for name in DAMAGES if name not in FRESH])
+def test_no_row_is_lost_that_can_be_read(folder: Path, filled: Path, name: str) -> None:
+    whole = dump(filled / "record.sqlite")
+    DAMAGES[name](folder)
+    expected = readable(folder / "record.sqlite") if name not in ("header zeroed", "key damaged") else whole
+    result = repaired(folder)
+    found = dump(folder / "record.sqlite")
+    yes = {row for row in expected["consents"] if row[2]}
+    for table in EVERY:
+        lost = expected[table] - found[table]
+        assert not lost or (table == "consents" and lost <= yes and result.withdrawn), table
+        assert found[table] <= whole[table] or table in ("clock", "consents"), "and none is made up"
+
+
+@requirement("store.repair.rows")
+@pytest.mark.parametrize("table", ["descriptions", "tellings", "entries", "receipts", "legs", "images"])
+def test_where_only_the_root_of_a_large_table_is_damaged_every_row_is_kept(
+    folder: Path, filled: Path, table: str
+) -> None:
+    with (filled / "record.sqlite").open("rb") as file:
+        assert Pages(file, b"").rows(root_of(filled / "record.sqlite", table)) == [], "its rows are on other pages"
+    damage_root(table)(folder)
+    repaired(folder)
+    assert dump(folder / "record.sqlite") == dump(filled / "record.sqlite")
+
+
+@requirement("store.repair.rows")
+def test_a_page_of_rows_that_is_damaged_costs_these_rows_alone(folder: Path, filled: Path) -> None:
+    whole = dump(filled / "record.sqlite")["entries"]
+    with (folder / "record.sqlite").open("rb") as file:
+        pages = Pages(file, b"")
+        leaf = list(pages.leaves(root_of(filled / "record.sqlite", "entries")))[1]
+        lost = len(pages.rows(leaf))
+    overwrite(folder / "record.sqlite", (leaf - 1) * PAGE, b"\x00\x01" * (PAGE // 2))
+    repaired(folder)
+    assert lost
+    assert len(dump(folder / "record.sqlite")["entries"]) == len(whole) - lost
+    record = open_record(folder)
+    latencies = [entry.latency_ms for entry in record.entries()]
+    assert latencies == sorted(latencies, key=lambda each: each or 0), "in the order in which they were written"
+    record.close()
+
+
+@requirement("store.repair.consents", "record.damage.consents")
+@pytest.mark.parametrize("name", ["garbage in the log", "header zeroed"])
+def test_a_consent_that_cannot_be_relied_on_has_to_be_given_again_and_a_no_stays(folder: Path, name: str) -> None:
+    DAMAGES[name](folder)
+    assert repaired(folder).withdrawn == ("openai",)
+    record = open_record(folder)
+    assert record.consents() == {"zai": False}
+    record.close()
+
+
+@requirement("store.repair.consents")
+def test_a_consent_stays_where_nothing_is_wrong_with_the_consents(folder: Path) -> None:
+    damage_root("entries")(folder)
+    assert repaired(folder).withdrawn == ()
+    record = open_record(folder)
+    assert record.consents() == {"openai": True, "zai": False}
+    record.close()
+
+
+@requirement("store.repair.images")
+def test_images_whose_bytes_are_missing_or_wrong_are_left_out_and_counted(folder: Path) -> None:
+    missing, wrong = image_of("cat", 1), image_of("cat", 2)
+    next(folder.rglob(missing.sha256)).unlink()
+    next(folder.rglob(wrong.sha256)).write_bytes(b"other bytes")
+    next(folder.rglob(perception_of("dog", 1).pixels.sha256)).unlink()
+    result = repaired(folder)
+    assert (result.damage, result.aside, result.left_out) == ("", "", 3)
+    record = open_record(folder)
+    assert record.images_by_prefix("scope", missing.sha256) == record.images_by_prefix("scope", wrong.sha256) == ()
+    assert record.image("scope", image_of("cat", 3).sha256) == image_of("cat", 3)
+    assert record.keep_image("scope", wrong) is True
+    assert record.image("scope", wrong.sha256) == wrong
+    record.close()
+
+
+@requirement("store.repair.images")
+def test_images_of_which_only_the_bytes_are_left_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "record"
+    fill(folder, 2)
+    damage_root("images")(folder)
+    assert repaired(folder).unnamed == tuple(sorted(image_of("cat", number).sha256 for number in range(2)))
+
+
+@requirement("store.repair")
+def test_a_record_of_an_earlier_version_is_repaired_and_migrated(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
+    migrate(database, upto=3)
+    for number in range(50):
+        row = ("scope", f"{number:064x}", "up/eye", "v1", 1, 1, "words " * 100, 600, 1e9)
+        database.execute("INSERT INTO descriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    limits = json.dumps(asdict(Limits()))
+    database.execute("INSERT INTO lessons VALUES ('', 'zai', 'glm', 1, ?, 'it said so', 2e9)", (limits,))
+    database.close()
+    damage_root("descriptions")(tmp_path)
+    assert repaired(tmp_path).kept["descriptions"] == 50
+    record = open_record(tmp_path)
+    assert [(upstream, model, lesson.blind) for upstream, model, lesson in record.lessons()] == [("zai", "glm", True)]
+    record.close()
+
+
+@requirement("store.repair")
+def test_a_record_of_a_later_version_is_left_alone(folder: Path) -> None:
+    database = sqlite3.connect(folder / "record.sqlite")
+    database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    database.close()
+    before = (folder / "record.sqlite").read_bytes()
+    refusal = repair(folder)
+    assert isinstance(refusal, Refusal)
+    assert "newer version" in refusal.what
+    assert (folder / "record.sqlite").read_bytes() == before
+
+
+@requirement("store.repair")
+def test_where_there_is_no_record_there_is_nothing_to_repair(tmp_path: Path) -> None:
+    refusal = repair(tmp_path / "none")
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "not_found"
+    assert not (tmp_path / "none").exists()
+
+
+@requirement("store.repair.running", "record.replaced")
+def test_who_has_the_record_open_goes_on_with_the_repaired_one(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    noticed, unnoticed = open_record(folder), open_record(folder, check=False)
+    damage_root("entries")(folder)
+    late = open_record(folder)
+    assert late.keep_image("scope", image_of("dog", 1)) is False
+    result = repaired(folder)
+    assert result.damage
+    for record in (noticed, unnoticed, late):
+        assert record.consent("openai", given=False) is None
+        assert record.keep_image("scope", image_of("dog", 2)) is True
+        assert record.consent("openai", given=True) is None
+    for record in (noticed, unnoticed, late):
+        assert record.consents() == {"openai": True, "zai": False}
+        record.close()
+    again = open_record(folder)
+    assert again.consents() == {"openai": True, "zai": False}
+    assert again.image("scope", image_of("dog", 2).sha256) == image_of("dog", 2)
+    again.close()
+
+
+@requirement("store.repair.running")
+def test_who_writes_at_this_moment_is_waited_for_and_not_longer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sightline.store.repair._PATIENCE", 0.0)
+    damage_root("entries")(folder)
+    code = (
+        "import sys, sqlite3; writer = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "writer.execute('BEGIN IMMEDIATE'); print('writing', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(folder / "record.sqlite")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        refusal = repair(folder)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code == "unavailable"
+        writer.communicate("")
+    assert repaired(folder).damage
+
+
+@requirement("store.repair.aside", "record.forget.traces")
+@pytest.mark.parametrize("chosen", [image_of("cat", 1).sha256, None])
+def test_what_was_kept_aside_goes_with_the_first_thing_that_is_forgotten(folder: Path, chosen: str | None) -> None:
+    damage_root("entries")(folder)
+    aside = Path(repaired(folder).aside)
+    assert image_of("cat", 1).sha256.encode() in aside.read_bytes()
+    record = open_record(folder)
+    assert isinstance(record.forget(chosen), int)
+    record.close()
+    held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert image_of("cat", 1).sha256.encode() not in held
+
+
+@requirement("store.repair.aside", "record.days")
+def test_what_was_kept_aside_goes_by_its_age(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "record"
+    record = open_record(folder, now=clock)
+    record.keep_image("scope", image_of("cat", 1))
+    record.close()
+    damage_root("entries")(folder)
+    aside = Path(repaired(folder).aside)
+    use_daily(folder, clock, 2)
+    assert aside.exists()
+    use_daily(folder, clock, 40)
+    assert not aside.exists()
+
+
+@requirement("store.repair")
+def test_progress_is_reported(folder: Path) -> None:
+    damage_root("entries")(folder)
+    said: list[tuple[str, int, int]] = []
+    repair(folder, lambda *each: said.append(each))
+    assert {what for what, _, _ in said} == {"reading", "checking images"}
+    assert all(0 <= done <= total for _, done, total in said)

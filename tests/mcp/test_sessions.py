@@ -92,7 +92,7 @@ async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_
 
 @asynccontextmanager
 async def mounted() -> AsyncIterator[Mount]:
-    made = Mount(Terms(lambda headers: door(), consents=False, anybody=""))
+    made = Mount(Terms(lambda headers: door(), consents=False, anybody=str))
     try:
         yield made
     finally:

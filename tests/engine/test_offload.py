@@ -6,14 +6,18 @@ import asyncio
 import json
 import threading
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from sightline.engine import Reading
 from sightline.model.edit import Edit
+from sightline.model.image import Image
+from sightline.model.ports import Record
 from sightline.model.profile import Profile
 from sightline.model.scene import Json, Scene
+from sightline.store import open_record
 from sightline.wire import ANTHROPIC, Wire
 from sightline.wire.shape import Texts
 from tests.engine.parts import SEEING, Stage, encoded, picture, visitor
@@ -105,3 +109,35 @@ async def test_callers_with_large_bodies_take_turns() -> None:
 
     await asyncio.gather(*(opened("greedy") for _ in range(6)), opened("modest"))
     assert "modest" in order[:3]
+
+
+class Counting:
+    """A record that counts how many images it is given at a time."""
+
+    def __init__(self) -> None:
+        self._record = open_record(Path("unused"), kind="memory")
+        self._lock = threading.Lock()
+        self._under_way = self.most = self.kept = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+    def keep_image(self, scope: str, image: Image) -> bool:
+        with self._lock:
+            self._under_way += 1
+            self.most = max(self.most, self._under_way)
+        try:
+            return self._record.keep_image(scope, image)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+                self.kept += 1
+
+
+@requirement("load.turns")
+async def test_few_images_of_one_request_are_worked_on_at_a_time() -> None:
+    record = Counting()
+    stage = Stage(record=cast("Record", record), references=True)
+    images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(60)]
+    await stage.prepare({"model": SEEING, "messages": [user(*images, text("what is it"))]})
+    assert (record.kept, record.most <= 8) == (60, True)

@@ -39,7 +39,6 @@ from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
 from sightline.wire import routed
 from sightline.wire.codec import Codec
-from sightline.wire.jsonsize import SURELY_SMALL
 from sightline.wire.jsontext import Document, Lifted, lift_runs
 from sightline.wire.shape import Whole, items, value_in
 
@@ -50,10 +49,11 @@ _ROUNDS = 8
 MOST_IMAGES = 5_000  # in a request; the most that any provider takes are 3,600
 MOST_MESSAGES = 100_000  # in a request, as many as Anthropic takes
 _LIFTED_AT_ONCE = 4 * 1024 * 1024  # bytes: of a larger body even the base64 is lifted out in a thread
-_PARSED_AT_ONCE = SURELY_SMALL  # bytes without base64: a larger body is parsed in a thread
+_PARSED_AT_ONCE = 128 * 1024  # bytes without base64: a larger body is parsed in a thread
 _PREPARED_AT_ONCE = 64 * 1024  # bytes without base64: a larger body with images is prepared in a thread
 _HASHED_AT_ONCE = 8 * 1024 * 1024  # bytes: of a larger body the images are compared and hashed in a thread
-_FEW_PARTS = 2_000  # messages, or parts of them
+_SHORT = 4096  # bytes without base64: of a shorter body not even the parts are counted
+_FEW_PARTS = 500  # messages, or parts of them
 _FEW_IMAGES = 100
 _REMEDY = "it is forwarded as it came"
 _TOO_MANY_IMAGES = Refusal("too_large", f"there are more than {MOST_IMAGES:,} images", _REMEDY)
@@ -268,7 +268,7 @@ def _understand(document: Document, wire: Codec, many: bool, caller: str = "", v
 
 def _has_many_parts(document: Document, wire: Codec) -> bool:
     """Return whether its messages and their parts are so many that to go through them takes milliseconds."""
-    if len(document.skeleton) < 2 * _FEW_PARTS:
+    if len(document.skeleton) < _SHORT:
         return False
     messages = items(document.tree, wire.items)
     if len(messages) > _FEW_PARTS:

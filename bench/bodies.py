@@ -34,6 +34,12 @@ def text_body(size: int = 2048, stream: bool = False) -> bytes:
     return _body(("Say what you see. " * size)[: size - bare], stream)
 
 
+def many_messages_body(messages: int) -> bytes:
+    """A request whose cost is its number of JSON values."""
+    said = [{"role": "assistant" if number % 2 else "user", "content": "a"} for number in range(messages)]
+    return json.dumps({"model": MODEL, "messages": said, "stream": False}, separators=(",", ":")).encode()
+
+
 def image_body(images: int, seed: int, edge: int = EDGE) -> bytes:
     """A request with that many different images; the same seed gives the same bytes."""
     rng = random.Random(seed)

@@ -31,6 +31,9 @@ IN_FLIGHT = "memory peak with 16 × 20 MB in flight, MB"
 READY = "CPU s until it listens"
 CHUNK = "CPU µs per streamed chunk"
 NEW = "CPU ms per request, 5 MB of images never seen before"
+MANY = 99_000  # messages, of the bodies that are read while others wait: nearly as many as Sightline reads
+MEANWHILE = f"first byte, 2 KB, while bodies of {MANY:,} messages are read,"
+MEANWHILE_COUNT = 200
 FIRST = "first byte added, 2 KB, ms"
 FIRST_STREAMED = "first byte of a stream added, ms"
 RATE = "requests per second, 2 KB, 64 connections"
@@ -106,6 +109,7 @@ class Loaded:
     cpu: float
     seconds: float
     first_ms: float
+    p99_ms: float
     sha256: tuple[str, ...]
 
 
@@ -134,7 +138,7 @@ def _load(peer: peers.Peer, files: Iterable[Path], connections: int, count: int)
     if done.returncode:
         raise SystemExit(f"bench: {peer.name}: {done.stderr.strip().splitlines()[-1]}")
     seen = json.loads(done.stdout)
-    return Loaded(cpu, seen["seconds"], seen["first_ms"], tuple(seen["sha256"]))
+    return Loaded(cpu, seen["seconds"], seen["first_ms"], seen["p99_ms"], tuple(seen["sha256"]))
 
 
 def _write_bodies(folder: Path) -> dict[str, Path]:
@@ -144,6 +148,7 @@ def _write_bodies(folder: Path) -> dict[str, Path]:
         "5 MB": lambda: bodies.image_body(5, seed=5),
         "20 MB": lambda: bodies.image_body(20, seed=20),
         "stream": lambda: bodies.text_body(stream=True),
+        "many": lambda: bodies.many_messages_body(MANY),
     }
     return {name: _write(folder / name, make()) for name, make in made.items()}
 
@@ -225,6 +230,20 @@ def _new_images(number: int, field: Field, samples: Samples) -> None:
         samples.add(NEW, peer.name, _load(peer, new, 1, FRESH).cpu / FRESH * 1000)
 
 
+def _meanwhile(field: Field, samples: Samples) -> None:
+    """Small requests on one connection, while another one sends large bodies without a pause."""
+    for peer in field.plain:
+        command = [sys.executable, str(HERE / "load.py"), str(peer.port), str(field.files["many"])]
+        with subprocess.Popen([*command, "--count", "100000"], stderr=subprocess.DEVNULL) as large:
+            try:
+                count = MEANWHILE_COUNT // 4 if field.quick or peer.name == "litellm" else MEANWHILE_COUNT
+                loaded = _load(peer, [field.files["2 KB"]], 1, count)
+            finally:
+                large.terminate()
+        samples.add(f"{MEANWHILE} p50 ms", peer.name, loaded.first_ms)
+        samples.add(f"{MEANWHILE} p99 ms", peer.name, loaded.p99_ms)
+
+
 def _crowds(field: Field, samples: Samples) -> None:
     for number, peer in field.crowds.items():
         before = meter.cpu_of_each(peer.pid)
@@ -244,6 +263,7 @@ def _round(number: int, field: Field, samples: Samples) -> None:
         _measured(secured, field, samples)
     _streams(field, samples)
     _new_images(number, field, samples)
+    _meanwhile(field, samples)
     _crowds(field, samples)
 
 

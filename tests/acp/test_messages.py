@@ -147,3 +147,10 @@ def test_a_list_of_commands_gets_ours_once(commands: list[Any], spaces: int | No
 def test_an_agent_is_known_by_the_name_it_gives_itself() -> None:
     assert named({"result": {"agentInfo": {"name": "a"}}}) == named({"result": {"info": {"name": "a"}}}) == "a"
     assert named({"result": {"agentInfo": {"name": 3}}}) == named({"result": None}) == ""
+
+
+@requirement("load.lines")
+def test_a_message_of_too_many_values_is_not_read() -> None:
+    line = b'{"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[%b]}}\n'
+    assert read(line % (b"{}," * 100_000 + b"{}")) is not None
+    assert read(line % (b"{}," * 300_000 + b"{}")) is None

@@ -242,6 +242,16 @@ def test_huge_arguments_are_refused_in_a_line(folder: Path) -> None:
         assert raw.left() == b""
 
 
+@requirement("mcp.bad_lines")
+def test_a_line_of_too_many_values_is_refused_by_its_id(folder: Path) -> None:
+    with pipe(folder) as raw:
+        raw.hello()
+        refused = raw.ask("tools/call", 2, name="view_image", arguments={"path": "shot.png", "x": [1] * 1_100_000})
+        assert refused["error"]["code"] == -32600
+        assert raw.ask("tools/list", 3)["result"]["tools"]
+        assert raw.left() == b""
+
+
 @requirement("mcp.stdout")
 def test_nothing_but_the_protocol_is_on_stdout(folder: Path) -> None:
     with pipe(folder, sys.executable, "-c", _NOISY) as raw:

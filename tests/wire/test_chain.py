@@ -223,3 +223,18 @@ def test_what_a_client_writes_anew_into_each_request_names_no_other_conversation
 
     assert with_nonce("1") == with_nonce("2")
     assert with_nonce("1") != named(body(*TALK, system=[text("be long")]))
+
+
+@requirement("load.many_images")
+def test_a_message_of_many_images_is_named_by_their_content_wherever_it_stands() -> None:
+    images = [base64_like(100 if number % 2 else 2 * STRIDE, number) for number in range(100)]
+
+    def of(payloads: list[str], pad: int = 0) -> Chain:
+        return named(body(user(*map(block, payloads), text("what is it")), metadata={"pad": "x" * pad}))
+
+    assert len({of(images, pad).names for pad in range(0, STRIDE, 1500)}) == 1
+    for changed in (0, 1, 99):
+        others = [*images]
+        others[changed] = base64_like(len(images[changed]), 1000)
+        assert of(others).names != of(images).names
+    assert of(images).tokens[0] < 100 * 200, "their payloads are no words"

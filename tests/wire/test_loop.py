@@ -297,3 +297,35 @@ def test_on_gemini_the_last_chunk_is_never_empty() -> None:
     for chunk_ in chunks:
         ear.hear(b"data: " + json.dumps({"responseId": "1", "candidates": [chunk_]}).encode() + b"\n\n")
     assert json.loads(ear.last[6:])["candidates"][0]["content"]["parts"] == [{"text": ""}]
+
+
+@EVERY_WIRE
+@requirement("load.answers")
+def test_an_event_without_an_end_goes_on_and_is_not_held_in_memory(wire: str) -> None:
+    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    piece = b"x" * (1 << 20)
+    told = [ear.hear(each) for each in (b'data: {"text":"', *[piece] * 40)]
+    assert sum(map(len, told)) > 30 << 20
+    rest = b'"}\n\ndata: {"name":"analyze_image"}\n\n'
+    assert b"".join([*told, ear.hear(rest), ear.over(), ear.last]) == b'data: {"text":"' + piece * 40 + rest
+    assert not ear.asks
+
+
+@EVERY_WIRE
+@requirement("load.answers")
+def test_an_event_without_an_end_behind_a_call_of_ours_ends_the_listening(wire: str) -> None:
+    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    ear.begin()
+    piece = b"x" * (1 << 20)
+    told = [ear.hear(each) for each in (b'data: {"text":"', *[piece] * 40)]
+    assert sum(map(len, told)) > 30 << 20
+    assert ear.failed
+
+
+@EVERY_WIRE
+@requirement("load.answers")
+def test_an_event_of_too_many_values_goes_on_unread(wire: str) -> None:
+    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    event = b'data: {"name":"analyze_image","x":[' + b"1," * 400_000 + b"1]}\n\n"
+    assert ear.hear(event) + ear.over() == event
+    assert not ear.asks

@@ -49,10 +49,11 @@ _ROUNDS = 8
 MOST_IMAGES = 5_000  # in a request; the most that any provider takes are 3,600
 MOST_MESSAGES = 100_000  # in a request, as many as Anthropic takes
 _LIFTED_AT_ONCE = 4 * 1024 * 1024  # bytes: of a larger body even the base64 is lifted out in a thread
-_PARSED_AT_ONCE = 64 * 1024  # bytes without base64: a larger body is parsed in a thread
-_WORKED_ON_AT_ONCE = 256 * 1024  # bytes without base64: on a larger body all work is done in a thread
+_PARSED_AT_ONCE = 128 * 1024  # bytes without base64: a larger body is parsed in a thread
+_PREPARED_AT_ONCE = 64 * 1024  # bytes without base64: a larger body with images is prepared in a thread
 _HASHED_AT_ONCE = 8 * 1024 * 1024  # bytes: of a larger body the images are compared and hashed in a thread
-_FEW_PARTS = 2_000  # messages, or parts of them
+_SHORT = 4096  # bytes without base64: of a shorter body not even the parts are counted
+_FEW_PARTS = 500  # messages, or parts of them
 _FEW_IMAGES = 100
 _REMEDY = "it is forwarded as it came"
 _TOO_MANY_IMAGES = Refusal("too_large", f"there are more than {MOST_IMAGES:,} images", _REMEDY)
@@ -101,9 +102,9 @@ class Engine:
         document = lifted.parse()
         if document is None:
             return None
-        if _has_many_parts(document, wire):
-            return await self._offload.run(owner := caller(), _understand, document, wire, owner)
-        return _understand(document, wire)
+        if many := _has_many_parts(document, wire):
+            return await self._offload.run(owner := caller(), _understand, document, wire, many, owner)
+        return _understand(document, wire, many)
 
     async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `work` on a reading returns; if the reading is heavy, it is done in a thread."""
@@ -216,7 +217,10 @@ class Engine:
     async def _prepared(self, reading: Reading, visitor: Visitor, rules: Rules) -> Prepared:
         facts: Facts | None = None
         for _ in range(_ROUNDS):
-            outcome = await self.offload(reading, self._attempt, reading, visitor, rules, facts)
+            if reading.heavy:
+                outcome = await self.offload(reading, self._attempt, reading, visitor, rules, facts)
+            else:
+                outcome = self._attempt(reading, visitor, rules, facts)
             if isinstance(outcome, Prepared):
                 return outcome
             facts, needs = outcome
@@ -246,24 +250,25 @@ def _read(lifted: Lifted, wire: Codec, caller: str = "") -> Reading | Refusal | 
     if isinstance(values, Refusal):
         return values
     document = lifted.parse()
-    return None if document is None else _understand(document, wire, caller, values)
+    return None if document is None else _understand(document, wire, _has_many_parts(document, wire), caller, values)
 
 
-def _understand(document: Document, wire: Codec, caller: str = "", values: int = 0) -> Reading | Refusal:
-    """Find the messages and images of a document."""
+def _understand(document: Document, wire: Codec, many: bool, caller: str = "", values: int = 0) -> Reading | Refusal:
+    """Find the messages and images of a document; `many`: it has many messages, or parts of them."""
     scene = wire.read(document.tree, document)
     if len(scene.messages) > MOST_MESSAGES:
         return _TOO_MANY_MESSAGES
     if len(scene.sights) > MOST_IMAGES:
         return _TOO_MANY_IMAGES
-    long = len(document.skeleton) > _WORKED_ON_AT_ONCE or len(document.body) > _HASHED_AT_ONCE
-    heavy = long or len(scene.sights) > _FEW_IMAGES or _has_many_parts(document, wire)
+    most = _PREPARED_AT_ONCE if scene.sights else _PARSED_AT_ONCE
+    long = len(document.skeleton) > most or len(document.body) > _HASHED_AT_ONCE
+    heavy = long or len(scene.sights) > _FEW_IMAGES or many
     return Reading(wire, document.tree, document, scene, heavy=heavy, values=values, caller=caller)
 
 
 def _has_many_parts(document: Document, wire: Codec) -> bool:
     """Return whether its messages and their parts are so many that to go through them takes milliseconds."""
-    if len(document.skeleton) < _FEW_PARTS:
+    if len(document.skeleton) < _SHORT:
         return False
     messages = items(document.tree, wire.items)
     if len(messages) > _FEW_PARTS:

@@ -7,6 +7,7 @@ which is why bodies are bounded before they are parsed (`wire/jsonsize`).
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -27,4 +28,15 @@ class Offload:
     async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work` in the thread when it is the caller's turn, and return what it returns."""
         async with self._turns.turn(caller):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(*args, **kwargs))
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _run(work, *args, **kwargs))
+
+
+def _run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `work` without the collector of cycles, which would go through all that is parsed again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return work(*args, **kwargs)
+    finally:
+        if collects:
+            gc.enable()

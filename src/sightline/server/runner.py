@@ -21,6 +21,7 @@ _DRAIN_SECONDS = 3.0  # for requests to finish after a signal
 _DRAIN_STEP = 0.02
 _LARGEST_KEPT = 31 * 1024 * 1024  # bytes; the limit in glibc is 32 MiB
 _GC_THRESHOLDS = (5_000, 20, 20)  # hardly anything here is a reference cycle
+_SWITCH_SECONDS = 0.001  # after which a computing thread lets the event loop go on; by default, 5 ms
 _SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if sys.platform == "win32":
     _SIGNALS.append(signal.SIGBREAK)
@@ -52,6 +53,7 @@ def _tune_process() -> None:
     """Prepare a process that only serves: keep what it has loaded, and reuse the memory of bodies."""
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     bytes(_LARGEST_KEPT)  # never touched; freeing it raises the size up to which glibc keeps freed memory
 
 

@@ -26,7 +26,7 @@ from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reader import Reader
 from sightline.surfaces.proxy.redirects import Links
 from sightline.surfaces.proxy.reply import Reply, words
-from sightline.surfaces.proxy.routes import route, speaks
+from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.waiting import in_time
 from sightline.surfaces.proxy.watch import Watch, find_omission
 
@@ -153,13 +153,24 @@ class Proxy:
 
     async def _served(self, errand: Errand, body: Held, reading: Reading) -> None:
         """A request that could be read."""
-        offload, way = self._engine.offload, errand.way
-        self._watch.read(errand.request, reading, await offload(reading, find_omission, reading, way))
-        if self._commands and (command := await offload(reading, self._commands.typed, reading, way)):
+        if reading.heavy:
+            found = await self._engine.offload(reading, self._look_through, errand.way, body, reading)
+        else:
+            found = self._look_through(errand.way, body, reading)
+        omitting, command, body, rest = found
+        self._watch.read(errand.request, reading, omitting)
+        if self._commands and command:
             await self._commanded(self._commands, command, errand, reading)
-            return
-        body, rest = await offload(reading, self._reader.cut, way, body, reading)
-        await self._forwarded(errand, body, rest)
+        else:
+            await self._forwarded(errand, body, rest)
+
+    def _look_through(
+        self, way: Route, body: Held, reading: Reading
+    ) -> tuple[str | None, str | None, Held, Reading | None]:
+        """Return the client that left an image out, the command that is typed, and the request without earlier ones."""
+        omitting = find_omission(reading, way)
+        command = self._commands.typed(reading, way) if self._commands else None
+        return omitting, command, *((body, reading) if command else self._reader.cut(way, body, reading))
 
     async def _forwarded(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> None:
         asked = await in_time(self._asked(errand, body, reading), errand, reading, self._patience)

@@ -90,10 +90,16 @@ class Metrics:
             return
         if not receipt.sights:
             return
-        for fate, count in Counter([line.fate for line in receipt.sights]).items():
+        fates: dict[str, int] = {}
+        before = after = 0
+        for line in receipt.sights:
+            fates[line.fate] = fates.get(line.fate, 0) + 1
+            before += line.before or 0
+            after += line.after or 0
+        for fate, count in fates.items():
             self._add("sightline_sights_total", count, fate=fate)
-        self._add("sightline_tokens_total", sum([line.before or 0 for line in receipt.sights]), side="before")
-        self._add("sightline_tokens_total", sum([line.after or 0 for line in receipt.sights]), side="after")
+        self._add("sightline_tokens_total", before, side="before")
+        self._add("sightline_tokens_total", after, side="after")
 
     def _add(self, name: str, count: int = 1, **labels: str) -> None:
         self._counts[name, tuple(labels.items())] += count

@@ -39,7 +39,8 @@ class Reader:
             return None
         if isinstance(body, Flowing):
             return _TOO_LONG
-        data = await self._unpacking.of(body.data, request.header(b"content-encoding"))
+        packing = request.header(b"content-encoding")
+        data = await self._unpacking.of(body.data, packing) if packing else body.data
         return _NOT_UNPACKED if data is None else await self._open(errand, way.wire, data)
 
     async def _open(self, errand: Errand, wire: Wire, data: bytes | bytearray) -> Reading | Refusal | None:

@@ -1,0 +1,177 @@
+"""Sessions of /mcp: a newcomer is always let in, and a flood of them ends no session that is in use."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from sightline.look.doors import door
+from sightline.surfaces.mcp import sessions
+from sightline.surfaces.mcp.http import MOST_MARKS, Mount
+from sightline.surfaces.mcp.sessions import Sessions
+from sightline.surfaces.mcp.terms import Terms
+from tests.requirements import requirement
+
+VERSION = "2025-06-18"
+ANYBODY = ("127.0.0.1", "")
+
+
+class Ended:
+    """What a table of sessions has ended."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    async def __call__(self, name: str) -> None:
+        self.names.append(name)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 8)
+    monkeypatch.setattr(sessions, "MOST_OF_A_CALLER", 4)
+
+
+def use(table: Sessions, name: str, times: int = 2) -> None:
+    for _ in range(times):
+        with table.using(name):
+            pass
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_a_caller_with_too_many_sessions_loses_its_own() -> None:
+    ended = Ended()
+    table = Sessions(ended)
+    await table.admit("other", ("127.0.0.1", "Bearer other"))
+    for number in range(20):
+        await table.admit(f"flood {number}", ANYBODY)
+    assert ended.names == [f"flood {number}" for number in range(16)]
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_a_flood_of_openings_ends_no_session_that_was_used() -> None:
+    ended = Ended()
+    table = Sessions(ended)
+    await table.admit("used", ANYBODY)
+    use(table, "used")
+    for number in range(50):
+        await table.admit(f"flood {number}", ("127.0.0.1", f"Bearer {number}"))
+    assert len(ended.names) == 43
+    assert "used" not in ended.names
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_last() -> None:
+    ended = Ended()
+    table = Sessions(ended)
+    for name in "abcd":
+        await table.admit(name, ANYBODY)
+        use(table, name)
+    use(table, "a", 1)
+    with table.using("b"):
+        await table.admit("e", ANYBODY)
+        use(table, "e")
+        await table.admit("f", ANYBODY)
+        assert ended.names == ["c", "d"]
+    table.forget("a")
+    use(table, "f")
+    await table.admit("g", ANYBODY)
+    assert ended.names == ["c", "d"], "one has ended by itself"
+
+
+# The same with the server itself.
+
+
+@asynccontextmanager
+async def mounted() -> AsyncIterator[Mount]:
+    made = Mount(Terms(lambda headers: door(), consents=False, anybody=str))
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def ask(mount: Mount, body: bytes, session: str = "", method: str = "POST") -> tuple[int, str, bytes]:
+    """Return the status, the session and the body of an answer."""
+    headers = [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
+    headers += [(b"mcp-session-id", session.encode())] if session else []
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+    }
+    told: list[Any] = []
+
+    whole = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        if message := next(whole, None):
+            return message
+        await asyncio.Event().wait()  # the client stays
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    await mount(scope, receive, send)
+    given = dict(told[0]["headers"]).get(b"mcp-session-id", b"").decode()
+    return told[0]["status"], given, b"".join(each.get("body", b"") for each in told)
+
+
+def called(method: str, params: dict[str, Any] | None = None) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}).encode()
+
+
+HELLO = called(
+    "initialize",
+    {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
+)
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_a_newcomer_is_let_in_after_a_flood_and_what_it_ended_is_not_found() -> None:
+    async with mounted() as mount:
+        status, own, _ = await ask(mount, HELLO)
+        assert (status, bool(own)) == (200, True)
+        for _ in range(3):
+            assert (await ask(mount, called("ping"), own))[0] == 200
+        flood = [await ask(mount, HELLO) for _ in range(12)]
+        assert {status for status, *_ in flood} == {200}
+        assert (await ask(mount, called("ping"), own))[0] == 200, "it was in use"
+        assert (await ask(mount, called("ping"), flood[0][1]))[0] == 404
+        assert (await ask(mount, called("ping"), flood[-1][1]))[0] == 200
+        status, newcomer, _ = await ask(mount, HELLO)
+        assert (status, (await ask(mount, called("ping"), newcomer))[0]) == (200, 200)
+        assert (await ask(mount, b"", newcomer, method="DELETE"))[0] == 200
+        assert (await ask(mount, called("ping"), newcomer))[0] == 404
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_requests_that_open_no_session_end_none() -> None:
+    async with mounted() as mount:
+        _, own, _ = await ask(mount, HELLO)
+        for body in [called("ping"), b"{}", b"["] * 6:
+            assert (await ask(mount, body))[0] == 400
+        assert (await ask(mount, called("ping"), own))[0] == 200
+
+
+@requirement("mcp.http.values")
+async def test_a_request_of_too_many_values_is_refused_before_it_is_parsed() -> None:
+    async with mounted() as mount:
+        status, _, body = await ask(mount, called("ping", {"a": [1] * (MOST_MARKS + 1)}))
+        assert status == 413
+        assert json.loads(body)["error"]["code"] == -32600
+        assert (await ask(mount, HELLO))[0] == 200

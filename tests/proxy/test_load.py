@@ -1,0 +1,196 @@
+"""Bodies and answers that are made to be expensive: they are bounded, and other requests are served meanwhile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.engine import MOST_IMAGES, MOST_MESSAGES
+from sightline.surfaces.proxy import reader
+from tests.proxy.raw import Got, exchange, head, plug, until
+from tests.proxy.running import Running, sightline
+from tests.requirements import requirement
+from tests.scripted.faults import Hang
+from tests.scripted.pictures import paint_quadrants, some_colours
+from tests.scripted.server import Exchange, Reply, Server
+
+PATH = "/v1/messages"
+SMALL = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}'
+JSON = (("content-type", "application/json"),)
+
+
+def body_of(values: bytes) -> bytes:
+    return b'{"model":"m","max_tokens":9,"messages":[%b]}' % values
+
+
+def a_conversation(messages: int, *blocks: Any) -> bytes:
+    said = [{"role": "assistant" if number % 2 else "user", "content": "a"} for number in range(messages)]
+    last = [{"role": "user", "content": [*blocks, {"type": "text", "text": "what is it"}]}] if blocks else []
+    return json.dumps({"model": "m", "max_tokens": 9, "messages": [*said, *last]}).encode()
+
+
+def an_image(data: bytes) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": b64encode(data).decode()}
+    return {"type": "image", "source": source}
+
+
+class Upstream(Server):
+    """Answers everything alike, and says when a body that is not `SMALL` has come."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.bodies: list[bytes] = []
+        self.large = threading.Event()
+        self._replies = list(replies)
+        super().__init__(self._answered, lambda: False)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _answered(self, exchange: Exchange) -> Reply:
+        if exchange.body == SMALL:
+            return Reply(200, JSON, (b"{}",))
+        self.bodies.append(exchange.body)
+        self.large.set()
+        return self._replies.pop(0) if self._replies else Reply(200, JSON, (b"{}",))
+
+
+@contextmanager
+def proxied(home: Path, *replies: Reply) -> Iterator[tuple[Running, Upstream]]:
+    with Upstream(*replies) as upstream, sightline(home, upstream.url) as proxy:
+        yield proxy, upstream
+
+
+def served_meanwhile(proxy: Running, upstream: Upstream, body: bytes, headers: bytes = b"") -> int:
+    """Return how many small requests are answered between the last byte of a body and its arrival at the upstream."""
+    served = 0
+    with plug(proxy.url) as connection:
+        connection.sendall(head(PATH, len(body)).replace(b"\r\n\r\n", b"\r\n" + headers + b"\r\n") + body[:-1])
+        assert exchange(proxy.url, PATH, SMALL).status == 200
+        connection.sendall(body[-1:])
+        while not upstream.large.is_set():
+            assert exchange(proxy.url, PATH, SMALL).status == 200
+            served += 1
+        assert until(connection, b"{}").startswith(b"HTTP/1.1 200")
+    return served
+
+
+@requirement("load.beside")
+def test_small_requests_are_served_while_a_large_one_is_read(tmp_path: Path) -> None:
+    large = a_conversation(99_000)
+    with proxied(tmp_path) as (proxy, upstream):
+        assert served_meanwhile(proxy, upstream, large) > 3
+        assert not proxy.receipts, "and it was read"
+
+
+MANY = {
+    "numbers": b"1," * 3_000_000 + b"1",
+    "objects": b'{"a":{}},' * 500_000 + b"1",
+    "lists": b"[[],[]]," * 500_000 + b"1",
+}
+
+
+@pytest.mark.parametrize("values", MANY.values(), ids=MANY)
+@requirement("load.values")
+def test_a_body_of_too_many_values_passes_unread(tmp_path: Path, values: bytes) -> None:
+    body = body_of(values)
+    with proxied(tmp_path) as (proxy, upstream):
+        assert exchange(proxy.url, PATH, body).status == 200
+        assert upstream.bodies == [body]
+        (note,) = proxy.receipts[-1].notes
+        assert note.startswith("not read: ")
+        assert "JSON values" in note
+
+
+@requirement("load.values", "load.beside")
+def test_a_small_packed_body_of_millions_of_values_holds_nobody_up(tmp_path: Path) -> None:
+    body = gzip.compress(body_of(b"1," * 7_800_000 + b"1"))
+    assert len(body) < 16_000
+    with proxied(tmp_path) as (proxy, upstream):
+        before = resident()
+        assert served_meanwhile(proxy, upstream, body, b"content-encoding: gzip\r\n") > 0
+        assert upstream.bodies == [body]
+        assert resident() - before < 160 * 1024 * 1024
+        assert proxy.receipts[-1].notes[0].startswith("not read: ")
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@requirement("load.images")
+def test_a_body_of_too_many_images_passes_unread(tmp_path: Path) -> None:
+    dot = json.dumps(an_image(paint_quadrants(some_colours(1), (2, 2)))).encode()
+    content = b",".join([dot] * (MOST_IMAGES + 1))
+    body = body_of(b'{"role":"user","content":[%b]}' % content)
+    with proxied(tmp_path) as (proxy, upstream):
+        assert exchange(proxy.url, PATH, body).status == 200
+        assert upstream.bodies == [body]
+        assert f"{MOST_IMAGES:,} images" in proxy.receipts[-1].notes[0]
+
+
+@requirement("load.images")
+def test_a_body_of_too_many_messages_passes_unread(tmp_path: Path) -> None:
+    body = a_conversation(MOST_MESSAGES + 1)
+    with proxied(tmp_path) as (proxy, upstream):
+        assert exchange(proxy.url, PATH, body).status == 200
+        assert upstream.bodies == [body]
+        assert f"{MOST_MESSAGES:,} messages" in proxy.receipts[-1].notes[0]
+
+
+def _schema(number: int) -> dict[str, Any]:
+    fields = {f"field_{each}": {"type": "string", "description": "what, where: [a, b]"} for each in range(100)}
+    return {"name": f"tool_{number}", "input_schema": {"type": "object", "properties": fields}}
+
+
+@requirement("load.real")
+def test_the_largest_real_bodies_are_read(tmp_path: Path) -> None:
+    picture = paint_quadrants(some_colours(2))
+    talk = json.loads(a_conversation(5_000, an_image(picture)))
+    talk["tools"] = [_schema(number) for number in range(300)]
+    code = "for (const [key, value] of Object.entries({a: [1, 2], b: {c: 3}})) { f(key, value); }\n" * 60_000
+    talk["messages"][0]["content"] = code
+    many = json.loads(a_conversation(512, *[an_image(picture + bytes(100_000)) for _ in range(200)]))
+    with proxied(tmp_path) as (proxy, _):
+        for body, images in ((talk, 1), (many, 200)):
+            assert exchange(proxy.url, PATH, json.dumps(body).encode()).status == 200
+            assert len(proxy.receipts[-1].sights) == images
+
+
+@requirement("load.memory")
+def test_large_requests_under_way_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MOST_VALUES_HELD", 150_000)
+    large, hang = a_conversation(30_000), Hang()
+    with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
+        got: list[Got] = []
+        waiting = threading.Thread(target=lambda: got.append(exchange(proxy.url, PATH, large)))
+        waiting.start()
+        hang.reached.result(60)
+        assert exchange(proxy.url, PATH, large).status == 200
+        assert "memory" in proxy.receipts[-1].notes[0]
+        assert exchange(proxy.url, PATH, SMALL).status == 200
+        hang.release()
+        waiting.join(60)
+        assert got[0].status == 200
+        told = len(proxy.receipts)
+        assert exchange(proxy.url, PATH, large).status == 200
+        assert len(proxy.receipts) == told, "there is room again, and nothing to say of it"
+        assert upstream.bodies == [large] * 3
+
+
+@requirement("load.answers")
+def test_a_whole_answer_of_too_many_values_goes_on_as_it_came(tmp_path: Path) -> None:
+    answer = b'{"type":"message","content":[%b]}' % (b"{}," * 300_000 + b"1")
+    streaming = SMALL.replace(b'"m"', b'"m","stream":true')
+    with proxied(tmp_path, Reply(200, JSON, (answer,))) as (proxy, _):
+        got = exchange(proxy.url, PATH, streaming)
+        assert (got.status, got.body == answer) == (200, True)

@@ -31,7 +31,7 @@ _STEERS = (
 )
 _STEERING = re.compile(
     rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
-    r"|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+",
+    r"|CLAUDE_CONFIG_DIR|BETA_TRACING_\w+|(?:AWS|GOOGLE|GCLOUD|CLOUD_ML|VERTEX|AZURE|OTEL)_\w+",
     re.IGNORECASE,
 )
 _CLOUDS = {
@@ -99,7 +99,7 @@ def _layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str,
 
 def _steering(argv: Sequence[str], place: Place) -> Iterator[Steering]:
     """Settings of a project that is not trusted which decide where keys and images go."""
-    sources = next(options(argv, _SOURCES), ",".join(_OF_PROJECT)).split(",")
+    sources = [",".join(_OF_PROJECT), *options(argv, _SOURCES)][-1].split(",")
     read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
     for file in () if _trusts(place) else read:
         yield from settings_that_steer(file, place.read(place.folder / file) or "", _STEERS, _STEERING)

@@ -117,8 +117,9 @@ def _find_files(argv: Sequence[str], place: Place) -> _Files:
 
 def _skips_trust(argv: Sequence[str], place: Place) -> bool:
     """Whether it believes every project, without a record of trust."""
-    told = place.env.get("GEMINI_CLI_TRUST_WORKSPACE") == "true" or "--skip-trust" in argv
-    return told or part(_settings(place), "security", "folderTrust").get("enabled") is False
+    flagged = any(word.partition("=")[0] in ("--skip-trust", "--skipTrust") for word in argv)
+    trusting = flagged or place.env.get("GEMINI_CLI_TRUST_WORKSPACE") == "true"
+    return trusting or part(_settings(place), "security", "folderTrust").get("enabled") is False
 
 
 def _steering(place: Place, dotenv: Path | None, *, careless: bool) -> Iterator[Steering]:

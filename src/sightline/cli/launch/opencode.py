@@ -85,7 +85,7 @@ def _files(place: Place) -> Iterator[dict[str, Any]]:
         yield _read(home / name, place)
     if own := place.env.get(_NAMED):
         yield _read(Path(own), place)
-    beside = [folder for folder in place.repository or (place.folder,) if folder in (place.home, place.real_home)]
+    beside = [folder for folder in place.repository or place.above if folder in (place.home, place.real_home)]
     beside.append(place.home / ".opencode")
     if own := place.env.get("OPENCODE_CONFIG_DIR"):
         beside.append(place.folder / own)
@@ -95,11 +95,12 @@ def _files(place: Place) -> Iterator[dict[str, Any]]:
 
 
 def _of_project(place: Place) -> Iterator[Path]:
-    """Every file that it reads in a project, up to the root of the repository, but for one that the user names."""
+    """Every file that it reads in a project, up to the root of the repository or of the disk, but for one that the
+    user names."""
     if place.env.get(_NO_PROJECT, "").lower() in ("1", "true"):
         return
     named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
-    for folder in place.repository or (place.folder,):
+    for folder in place.repository or place.above:
         if folder not in (place.home, place.real_home):
             names = (beside / name for beside in (folder, folder / ".opencode") for name in _FILES)
             yield from (file for file in names if file != named)

@@ -16,8 +16,9 @@ from sightline.cli.launch.started import Place, parsed, part
 from sightline.model.refusal import Refusal
 
 NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL)_\w+"
-"""Variables by which any program is led through another's hands."""
-_ASSIGNED = re.compile(r"(?:\A|\n)[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:]")
+"""Variables that reroute or intercept the traffic of any program."""
+# Like dotenv's own pattern: its \s takes line breaks and no-break spaces, also before the equals sign.
+_ASSIGNED = re.compile(r"(?:\A|\n)\s*(?:export\s+)?([\w.-]+)(?:\s*=|:\s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,14 @@ def settings_that_steer(
 
 
 def _may_steer(text: str, keys: Iterable[str], env: re.Pattern[str] | None) -> bool:
-    """Tell whether a text that is no JSON names one of the settings, or could hide one in an escape."""
+    """Tell whether a text that is no JSON names one of the settings, or could hide one.
+
+    An escape hides letters, and so does another encoding: UTF-16 read as UTF-8 has NULs or replacement characters.
+    """
     words = {word for key in keys for word in key.split(".")}
-    return "\\u" in text or any(word in words or (env and env.fullmatch(word)) for word in re.findall(r"\w+", text))
+    if any(sign in text for sign in ("\\u", "\0", "\ufffd")):
+        return True
+    return any(word in words or (env and env.fullmatch(word)) for word in re.findall(r"\w+", text))
 
 
 def variables_that_steer(place: Place, file: Path, names: re.Pattern[str]) -> Iterator[Steering]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from sightline.model.facts import Facts
 from sightline.model.fate import Refused
+from sightline.model.limits import MAX_BYTES
 from sightline.model.scene import Scene
 from sightline.model.source import Link, Opaque
-from sightline.passes.permit import LARGEST, permit
+from sightline.passes.permit import permit
 from tests.passes.scenes import BLIND, Table, inline, rules, scene
 from tests.requirements import requirement
 
-ENCODED = LARGEST // 3 * 4  # what so many bytes are in base64
+ENCODED = MAX_BYTES // 3 * 4  # what so many bytes are in base64
 
 
 def test_an_image_of_the_largest_size_may_be_read() -> None:

@@ -142,7 +142,8 @@ def _decoded(data: bytes) -> Pixels | Refusal:
     """Red, green and blue of every pixel. What is clear stands on white; where its own colours are light, on black."""
     import numpy as np
 
-    from sightline.pixels.bitmap import decode, within_bounds
+    from sightline.pixels.bitmap import decode
+    from sightline.pixels.decode_limits import within_bounds
 
     picture = within_bounds(data)
     image = picture if isinstance(picture, Refusal) else decode(data, picture)

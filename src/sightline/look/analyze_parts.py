@@ -16,7 +16,7 @@ from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.decode_limits import within_bounds
 
 
 @dataclass(frozen=True, slots=True)

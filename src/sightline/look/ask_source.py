@@ -13,7 +13,7 @@ from sightline.look.loop import wait
 from sightline.model.fence import sound
 from sightline.model.image import Image, Target, base64_length
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.kinds import PDF, Kind, kind_of
 from sightline.sources import file as files

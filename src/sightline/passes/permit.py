@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
+from sightline.model.limits import MAX_BYTES
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes.words import absence
 
-LARGEST = 64 * 1024 * 1024  # bytes of a source that may still be refitted
-_LARGEST_TEXT = LARGEST // 3 * 4 + 4
+_LARGEST_TEXT = MAX_BYTES // 3 * 4 + 4
 
 
 def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
@@ -27,5 +27,5 @@ def _is_too_large(sight: Sight) -> bool:
 
 
 def _judged(sight: Sight) -> Sight:
-    no = Refusal("too_large", f"it is larger than {LARGEST >> 20} MiB", "ask for a smaller copy of it")
+    no = Refusal("too_large", f"it is larger than {MAX_BYTES >> 20} MiB", "ask for a smaller copy of it")
     return sight.meets(Refused(absence(no, sight.filename), no))

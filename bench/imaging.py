@@ -29,7 +29,8 @@ def _open(data: bytes) -> Callable[[], object]:
 
 def _resize(data: bytes) -> Callable[[], object]:
     from sightline.model.image import Picture
-    from sightline.pixels.bitmap import resized, within_bounds
+    from sightline.pixels.bitmap import resized
+    from sightline.pixels.decode_limits import within_bounds
 
     def once() -> object:
         picture = within_bounds(data)

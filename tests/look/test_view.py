@@ -477,10 +477,10 @@ def test_a_large_part_is_seen_whatever_it_would_weigh_as_a_file_of_its_own(door:
 
 @requirement("view.edges")
 def test_a_wide_image_is_refitted_and_one_that_is_too_wide_is_refused(door: Door, folder: Path) -> None:
-    (folder / "wide.png").write_bytes(saved(Pillow.new("L", (16_384, 20), 200), "image/png"))
-    (folder / "wider.png").write_bytes(saved(Pillow.new("L", (16_385, 20), 200), "image/png"))
+    (folder / "wide.png").write_bytes(saved(Pillow.new("L", (65_535, 20), 200), "image/png"))
+    (folder / "wider.png").write_bytes(saved(Pillow.new("L", (65_536, 20), 200), "image/png"))
     view = seen(door, "wide.png")
-    assert view.size == Size(16_384, 20)
+    assert view.size == Size(65_535, 20)
     assert view.pixels.size.edge <= 2000, "as much as any model takes, with however many others"
     assert reason(door, "wider.png") == "too_large"
 

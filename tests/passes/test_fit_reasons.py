@@ -18,15 +18,16 @@ from tests.passes.scenes import Table, inline, rules, scene
 from tests.passes.test_fit import is_refitted
 
 LIMITS = Limits(("image/png", "image/gif"), encoded_bytes=700, edge=800, still=True)
-AT_EVERY_LIMIT = Picture("image/gif", Size(800, 800), 500)
+AT_EVERY_LIMIT = Picture("image/gif", Size(800, 800), 525)
 
 
 @pytest.mark.parametrize(
     ("seen", "length", "facts"),
     [
         (AT_EVERY_LIMIT, 700, ["provider"]),
+        (replace(AT_EVERY_LIMIT, bytes=526), 704, ["526 ", "525"]),
+        (replace(AT_EVERY_LIMIT, bytes=9_258), 12_345, ["9,258 ", "525"]),
         (AT_EVERY_LIMIT, 701, ["701 ", "700"]),
-        (AT_EVERY_LIMIT, 12_345, ["12,345 ", "700"]),
         (replace(AT_EVERY_LIMIT, size=Size(801, 1)), 701, ["801x1", "800 px"]),
         (replace(AT_EVERY_LIMIT, size=Size(1, 801), moving=True), 701, ["animation"]),
         (replace(AT_EVERY_LIMIT, mime="image/bmp", moving=True), 701, ["image/bmp"]),

@@ -14,8 +14,11 @@ from PIL import Image, ImageCms
 
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
+from sightline.model.limits import MAX_BYTES, MAX_EDGE
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import MAX_BYTES, MAX_EDGE, check, decode, resized, scaled, within_bounds
+from sightline.pixels.bitmap import check, decode, resized, scaled
+from sightline.pixels.decode_limits import within_bounds
+from tests.pixels import large
 from tests.pixels.bitmaps import (
     BLUE,
     FORMATS,
@@ -241,7 +244,7 @@ def test_a_png_whose_pixels_are_wrong_is_corrupt() -> None:
     [
         (png_of(50_000, 50_000), "too_large"),
         (png_of(MAX_EDGE + 1, 1), "too_large"),
-        (png_of(12_000, 12_000), "too_large"),
+        (png_of(20_001, 15_000), "too_large"),
         (saved(flag(5, 5), "image/png") + bytes(MAX_BYTES), "too_large"),
         (b"", "corrupt"),
     ],
@@ -253,7 +256,7 @@ def test_what_is_beyond_the_bounds_is_refused_before_it_is_decoded(data: bytes, 
 
 
 def test_pixels_that_the_header_did_not_promise_are_counted_again() -> None:
-    data = saved(Image.new("L", (12_000, 12_000)), "image/png")
+    data = large.png(20_001, 15_000, depth=1, colour=0)
     refusal = decode(data, Picture("image/png", Size(5, 5), len(data)))
     assert isinstance(refusal, Refusal)
     assert refusal.code == "too_large"

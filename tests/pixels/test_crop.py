@@ -10,8 +10,9 @@ from sightline.model.crop import REGIONS, Region, resolve
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.bitmap import decode
 from sightline.pixels.crop import cut
+from sightline.pixels.decode_limits import within_bounds
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, photo, psd_of, saved
 from tests.requirements import requirement
 

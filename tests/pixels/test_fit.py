@@ -20,11 +20,14 @@ from PIL import Image, ImageDraw
 from sightline.model.geometry import Map, Rect, Size
 from sightline.model.image import Fitted, Picture, Target, base64_length
 from sightline.model.image import Image as Made
+from sightline.model.limits import MAX_BYTES, MAX_EDGE
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Crops, Flat, Padded, Patches, Sizing, Tiles, seen, tokens
-from sightline.pixels.bitmap import MAX_BYTES, MAX_EDGE, check, decode, within_bounds
+from sightline.pixels.bitmap import check, decode
+from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fit, fit_task, task
 from sightline.pixels.fit import fitted as read_back
+from tests.pixels import large
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, photo, png_of, saved
 from tests.pixels.paper import legible, page
 from tests.requirements import requirement
@@ -252,8 +255,8 @@ def test_the_same_bytes_and_target_give_the_same_image_in_any_thread() -> None:
     ("data", "code"),
     [
         (png_of(50_000, 50_000), "too_large"),
-        (png_of(16_385, 1), "too_large"),
-        (png_of(16_000, 16_000), "too_large"),
+        (png_of(65_536, 1), "too_large"),
+        (png_of(20_001, 15_000), "too_large"),
         (png_of(12_000, 9_999), "corrupt"),
         (undecodable_png(), "corrupt"),
         (truncated_jpeg(), "corrupt"),
@@ -291,6 +294,31 @@ def test_a_picture_as_large_as_may_be_is_refitted() -> None:
     strip = saved(Image.new("RGB", (MAX_EDGE, 20), RED), "image/png")
     assert fitted(strip, Target(("image/webp",))).size.width == 16_383
     assert fitted(strip, Target(("image/png",), edge=MAX_EDGE - 1)).size.width == MAX_EDGE - 1
+
+
+@requirement("bound.refit", "render.fold", "fit.legible")
+def test_a_page_that_is_too_tall_to_be_held_is_folded_and_stays_legible() -> None:
+    """What is blank is cut out, although the page was shrunk while it was read."""
+    tall = Image.new("L", (1300, 60_000), 255)
+    for top in (0, 58_000):
+        tall.paste(page(1300, 2000).convert("L"), (0, top))
+    found = fit(saved(tall, "image/png"), Target(COMMON, edge=2000))
+    assert not isinstance(found, Refusal)
+    assert "folded into" in found.words
+    assert all(legible(found, 2000))
+    (part,) = found.parts
+    assert part.map.source == Size(1300, 60_000)
+
+
+@requirement("bound.refit", "fit.map")
+@pytest.mark.parametrize("turn", [1, 6])
+def test_a_photo_that_is_too_large_to_be_held_is_refitted_upright(turn: int) -> None:
+    data = large.jpeg(20_000, 15_000, turn=turn)
+    found = fit(data, Target(COMMON, edge=1500, plain=True))
+    assert not isinstance(found, Refusal)
+    (part,) = found.parts
+    assert part.image.size == (Size(1500, 1125) if turn == 1 else Size(1125, 1500))
+    assert part.map.source == (Size(20_000, 15_000) if turn == 1 else Size(15_000, 20_000))
 
 
 def test_odd_metadata_is_no_reason_to_refuse_a_picture() -> None:

@@ -13,7 +13,8 @@ from PIL import Image, ImageDraw, ImageEnhance
 
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.bitmap import decode
+from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.similar import _COSINES, _greys, hash_of, perceptual_hash, similarity
 from sightline.pixels.worker import Reply, Workers
 from tests.pixels.bitmaps import FORMATS, exif, png_of, saved

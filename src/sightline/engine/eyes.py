@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sightline.engine.presized import exact, exactly, goal
+from sightline.engine.presized import exact, exactly, goal, takes_original
 from sightline.engine.shelf import Shelf
+from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Refit
 from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.ports import Seer
@@ -19,7 +20,7 @@ from sightline.pixels.headers import animated
 from sightline.pixels.probe import probe
 from sightline.pixels.similar import likeness
 from sightline.pixels.worker import Workers
-from sightline.sources.inline import decode, decoded_size, head
+from sightline.sources.inline import decode, head
 
 _HEADS = (2048, 64 * 1024)  # letters of base64: enough for nearly all, and for those with a preview in front
 _MAY_MOVE = ("image/gif", "image/webp")
@@ -65,7 +66,10 @@ class Eyes:
         each, made = goal(seer, form, [len(image.data) for image in images]), []
         for image in images:
             work = exactly(seer, form, image.size)
-            one = await self._fitting(image, each) if work is None else await self._exact(image, work)
+            if takes_original(seer, each, image.mime, image.size):
+                one: Image | Refusal = image
+            else:
+                one = await self._fitting(image, each) if work is None else await self._exact(image, work)
             if isinstance(one, Refusal):
                 return one
             made.append(one)

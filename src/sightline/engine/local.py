@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.engine.shelf import Shelf
 from sightline.model.geometry import Box, Size
+from sightline.model.limits import HELD_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Limits, Workers
 from sightline.seers.local_seer import TASK_NAME, LocalSeer
@@ -25,7 +26,8 @@ SECONDS = 60.0  # from the asking to the answer, whoever else is asked about mea
 _READING = 0.75  # of what is left of them: then no more is read, and what there is by then is said
 _AT_ONCE = 2
 _IDLE = 30.0  # seconds after which a process that nobody asks leaves, and its memory with it
-_MEMORY = 6 * 1024**3  # bytes of addresses, of which a fraction is ever used
+_MEMORY = 6 * 1024**3  # bytes, of which a fraction is ever used
+_HELD = 2 * HELD_BYTES  # of one image: it may have to be turned
 _REMEMBERED = 8  # images of which a second question is answered at once
 _BEHIND = 2  # how far it steps back behind whoever else needs the processor
 
@@ -142,12 +144,14 @@ def _decoded(data: bytes) -> Pixels | Refusal:
     """Red, green and blue of every pixel. What is clear stands on white; where its own colours are light, on black."""
     import numpy as np
 
-    from sightline.pixels.bitmap import decode, within_bounds
+    from sightline.pixels.bitmap import all_of, decode_part, scaled
+    from sightline.pixels.decode_limits import within_bounds
 
     picture = within_bounds(data)
-    image = picture if isinstance(picture, Refusal) else decode(data, picture)
-    if isinstance(image, Refusal):
-        return image
+    found = picture if isinstance(picture, Refusal) else decode_part(data, picture, all_of, most=_HELD)
+    if isinstance(found, Refusal):
+        return found
+    image = scaled(found.bitmap, found.whole)  # what is said of it is said in its own pixels, also of the few too large
     if image.hasalpha():
         alpha = image[image.bands - 1]
         weight = max(alpha.avg(), 1e-9)

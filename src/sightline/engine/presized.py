@@ -11,21 +11,34 @@ from dataclasses import replace
 from typing import Any
 
 from sightline.grounding.size import GRIDS
+from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Target, base64_length
+from sightline.model.limits import HELD_BYTES
 from sightline.model.ports import Seer
 from sightline.passes.fit import target
 from sightline.pixels.worker import Reply
 from sightline.profiles.families import family
 
 _UNLIMITED = 1 << 40
+_READ_PIXELS = HELD_BYTES // 4  # of an image that is read on this machine
 
 
 def goal(seer: Seer, form: str, weights: Sequence[int]) -> Target:
     """What each of several images, of so many bytes, has to be: nothing of it is trimmed or moved."""
     each = replace(target(seer.limits, len(weights), sum(map(base64_length, weights))), plain=True)
+    if seer.name == LOCAL:
+        each = replace(each, pixels=_READ_PIXELS)
     return each if form == NO_FORM else replace(each, sizing=family(seer.name).sizing)
+
+
+def takes_original(seer: Seer, goal: Target, mime: str, size: Size) -> bool:
+    """Whether a seer is given the file as it is. The reader of this machine is: it turns and decodes images itself.
+
+    To encode an image anew for it would only cost time, and may make the file heavier than any that is read.
+    """
+    return seer.name == LOCAL and mime in goal.formats and goal.takes(size)
 
 
 def exactly(seer: Seer, form: str, size: Size, box: Box | None = None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sightline.engine.presized import exact, exactly, goal
+from sightline.engine.presized import exact, exactly, goal, takes_original
 from sightline.look.analyze_asking import Asking
 from sightline.look.doors import Door
 from sightline.look.views import Found, bitmap, shown_of
@@ -16,7 +16,7 @@ from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.decode_limits import within_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ def sent_to(door: Door, seer: Seer, form: str, parts: Sequence[Part]) -> list[Im
     sent = []
     for part in parts:
         work = exactly(seer, form, part.size, part.box)
-        one = _fitting(fitting, part) if work is None else _made(door, part, work)
+        if part.box is None and takes_original(seer, fitting.target, part.picture.mime, part.size):
+            one: Image | Refusal = part.whole
+        else:
+            one = _fitting(fitting, part) if work is None else _made(door, part, work)
         if isinstance(one, Refusal):
             return one
         sent.append(one)

@@ -10,10 +10,12 @@ from typing import Literal
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.doors import NATIVE, Door
 from sightline.look.loop import wait
+from sightline.model.base64_text import decoded_size
 from sightline.model.fence import sound
 from sightline.model.image import Image, Target, base64_length
+from sightline.model.limits import MAX_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.kinds import PDF, Kind, kind_of
 from sightline.sources import file as files
@@ -76,8 +78,8 @@ def _fetched(door: Door, url: str) -> Taken | Unanswered:
 
 def _decoded(text: str) -> Taken | Unanswered:
     raw = text.encode("utf-8", "replace")
-    if inline.decoded_size(raw) > files.LARGEST:
-        return Unanswered("FILE_TOO_LARGE", f"the file is larger than {files.LARGEST // MIB} MiB (give a smaller one)")
+    if decoded_size(raw) > MAX_BYTES:
+        return Unanswered("FILE_TOO_LARGE", f"the file is larger than {MAX_BYTES // MIB} MiB (give a smaller one)")
     data = inline.decode(raw)
     if isinstance(data, Refusal):
         return Unanswered.of_file(data)

@@ -22,7 +22,7 @@ from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.perception import Perception, perception_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.pixels.bitmap import within_bounds
+from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.headers import animated
 from sightline.pixels.kinds import Kind, kind_of

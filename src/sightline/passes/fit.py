@@ -141,5 +141,15 @@ def _why(seen: Picture, encoded: int, goal: Target) -> str:
     if goal.edge is not None and seen.size.edge > goal.edge:
         return f"{seen.size} is over {goal.edge} px"
     if goal.encoded_bytes is not None and encoded > goal.encoded_bytes:
-        return f"{encoded:,} encoded bytes are over {goal.encoded_bytes:,}"
+        return _too_heavy(seen.bytes, encoded, goal.encoded_bytes)
     return "the provider could not read it as it was"
+
+
+def _too_heavy(size: int, encoded: int, limit: int) -> str:
+    """Say by how much, in bytes of the file. Only where its base64 has line breaks is that text itself to blame."""
+    most = limit // 4 * 3
+    return (
+        f"{size:,} bytes are over {most:,}"
+        if size > most
+        else f"its base64 text of {encoded:,} letters is over {limit:,}"
+    )

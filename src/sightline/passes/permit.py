@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
+from sightline.model.limits import MAX_BYTES
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes.words import absence
 
-LARGEST = 64 * 1024 * 1024  # bytes of a source that may still be refitted
-_LARGEST_TEXT = LARGEST // 3 * 4 + 4
+_LARGEST_TEXT = MAX_BYTES // 3 * 4 + 4
+_WITH_BREAKS = _LARGEST_TEXT // 8 * 9  # in lines, and with escapes, it is longer than it says
 
 
 def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
@@ -23,9 +25,11 @@ def permit(scene: Scene, facts: Facts, rules: Rules) -> Scene | Needs:
 
 
 def _is_too_large(sight: Sight) -> bool:
-    return isinstance(sight.source, Inline) and len(sight.source.text) > _LARGEST_TEXT
+    if not isinstance(sight.source, Inline) or len(sight.source.text) <= _LARGEST_TEXT:
+        return False
+    return len(sight.source.text) > _WITH_BREAKS or decoded_size(sight.source.text) > MAX_BYTES
 
 
 def _judged(sight: Sight) -> Sight:
-    no = Refusal("too_large", f"it is larger than {LARGEST >> 20} MiB", "ask for a smaller copy of it")
+    no = Refusal("too_large", f"it is larger than {MAX_BYTES >> 20} MiB", "ask for a smaller copy of it")
     return sight.meets(Refused(absence(no, sight.filename), no))

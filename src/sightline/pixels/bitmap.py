@@ -1,32 +1,42 @@
 """Decoding: any file that can be read becomes one plain kind of bitmap. libvips loads with the first.
 
 A bitmap is upright, 8 bits deep, sRGB or grey, and has an alpha channel only where something is really transparent.
+It is held in memory and takes at most `HELD_BYTES` there: the rows of a larger image are shrunk while they are read.
 """
 
 from __future__ import annotations
 
-import io
-import struct
-import warnings
+import math
+import re
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sightline.model.geometry import Size
+from sightline.model.geometry import Box, Size
 from sightline.model.image import Picture
+from sightline.model.limits import HELD_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.headers import gif_frame, icon
-from sightline.pixels.kinds import PNG, kind_of
-from sightline.pixels.probe import orientation, probe
+from sightline.pixels.decode_limits import (
+    WEBP_PIXEL,
+    beyond_bounds,
+    decoder_memory,
+    is_large_gif,
+    room_for_decoder,
+    within_bounds,
+)
+from sightline.pixels.headers import gif_frame
+from sightline.pixels.pillow import BY_PILLOW, Strips, only_picture, open_by_pillow
+from sightline.pixels.probe import orientation
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillowed
     from pyvips import Image as Bitmap
 
-MAX_BYTES = 64 * 1024 * 1024
-MAX_EDGE = 16_384
-MAX_PIXELS = 120_000_000
+T = TypeVar("T")
 MAX_FRAMES = 10_000  # a quarter of an hour of animation
+
+Choose = Callable[[Size], Box | Refusal]
+"""Given the size of the upright image, return the part of it that is wanted."""
 
 # What libvips reads, and how much may be wrong with the file: a TIFF that ends too soon is merely an "error" to it.
 _LOADERS: dict[str, tuple[str, str]] = {
@@ -37,9 +47,6 @@ _LOADERS: dict[str, tuple[str, str]] = {
     "image/tiff": ("tiffload_buffer", "error"),
     "image/avif": ("heifload_buffer", "truncated"),
 }
-# What it does not read and Pillow does.
-_PILLOW = {"image/bmp": "BMP", "image/x-icon": "ICO", "image/vnd.adobe.photoshop": "PSD"}
-
 _TURNS: dict[int, Callable[[Bitmap], Bitmap]] = {
     2: lambda image: image.fliphor(),
     3: lambda image: image.rot180(),
@@ -49,19 +56,27 @@ _TURNS: dict[int, Callable[[Bitmap], Bitmap]] = {
     7: lambda image: image.rot270().fliphor(),
     8: lambda image: image.rot270(),
 }
+_MIRRORED_X, _MIRRORED_Y = frozenset({2, 3, 7, 8}), frozenset({3, 4, 6, 7})  # once the sides are swapped back
+_BY_ROWS = frozenset({"image/png", "image/jpeg", "image/tiff"})
 _TURNED_BY_LOADER = frozenset({"image/avif"})
 _GREYS = frozenset({"b-w", "grey16"})
 _BLOCK = 8  # pixels on each side of what a JPEG is made of
 _SPARE = 2  # a shrinking decoder averages blocks: the last halving is left to a better filter
+_LEAST = 4_000_000  # bytes for pixels, below which nothing is begun
+_WEBP_PIXELS = 24_000_000  # of a WebP that is decoded at its own size
+# How libvips, libjpeg, libheif and libtiff say that they are out of memory, and libvips that it would be.
+_NO_MEMORY = re.compile(
+    r"out of memory|(?:insufficient|not enough) memory|memory allocation|tile size out of range", re.IGNORECASE
+)
 
 
-def within_bounds(data: bytes) -> Picture | Refusal:
-    """What the header says, when it promises no more than may be decoded."""
-    if len(data) > MAX_BYTES:
-        return Refusal("too_large", f"the image has {len(data):,} bytes", f"send at most {MAX_BYTES:,}")
-    picture = probe(data, len(data))
-    assert picture is not None, "a whole file always has an answer"
-    return picture if isinstance(picture, Refusal) else _oversized(picture.size) or picture
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Pixels that are held, all of an image's or a part's; fewer than there are where these are too many to hold."""
+
+    bitmap: Bitmap
+    whole: Size  # of the upright image
+    box: Box  # the part of it
 
 
 def check(data: bytes) -> Picture | Refusal:
@@ -69,22 +84,43 @@ def check(data: bytes) -> Picture | Refusal:
     picture = within_bounds(data)
     if isinstance(picture, Refusal):
         return picture
-    if picture.mime == "image/jpeg" and min(picture.size.width, picture.size.height) >= _BLOCK:
-        # Every bit of it is read and the fewest pixels are computed; of fewer than a block, none would be left.
-        found = _loaded(data, picture, lambda image: image, shrink=_BLOCK)
-        return found if isinstance(found, Refusal) else picture
-    image = decode(data, picture)
-    return image if isinstance(image, Refusal) else replace(picture, size=Size(image.width, image.height))
+    if _is_for_pillow(data, picture):
+        found = decode_part(data, picture, all_of)
+        return found if isinstance(found, Refusal) else replace(picture, size=found.whole)
+    return _loaded(picture, lambda: _checked(data, picture))
 
 
 def decode(data: bytes, picture: Picture, *, shrink_to: Size | None = None) -> Bitmap | Refusal:
     """Every pixel of the first frame; where only `shrink_to` is wanted, perhaps fewer, but at least twice as many."""
-    return _decoded(data, picture, lambda image: image, shrink_to)
+    found = decode_part(data, picture, all_of, shrink_to=shrink_to)
+    return found if isinstance(found, Refusal) else found.bitmap
+
+
+def decode_part(
+    data: bytes, picture: Picture, choose: Choose, *, shrink_to: Size | None = None, most: int = HELD_BYTES
+) -> Decoded | Refusal:
+    """Decode the part of the first frame that `choose` names, in at most `most` bytes.
+
+    shrink_to: the size that the caller needs of the part; fewer pixels may be decoded, but twice as many as these.
+    """
+    if _is_for_pillow(data, picture):
+        return _decoded_by_pillow(data, picture, choose, most)
+    return _loaded(picture, lambda: _Load(data, picture, choose, shrink_to, most).decoded())
+
+
+def _is_for_pillow(data: bytes, picture: Picture) -> bool:
+    return picture.mime in BY_PILLOW or (picture.mime == "image/gif" and is_large_gif(data, picture.size))
+
+
+def all_of(size: Size) -> Box:
+    """Choose the whole image."""
+    return Box(0, 0, size.width, size.height)
 
 
 def resized(data: bytes, picture: Picture, size: Size) -> Bitmap | Refusal:
-    """The image decoded and scaled in one pass, which never holds all of its pixels."""
-    return _decoded(data, picture, lambda image: scaled(image, size), size)
+    """Decode an image and scale it to exactly `size`."""
+    found = decode(data, picture, shrink_to=size)
+    return found if isinstance(found, Refusal) else scaled(found, size).copy_memory()
 
 
 def scaled(image: Bitmap, size: Size) -> Bitmap:
@@ -115,27 +151,112 @@ def check_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], 
     return {"mime": picture.mime, **size, "bytes": picture.bytes, "turned": picture.turned}, b""
 
 
-def _oversized(size: Size) -> Refusal | None:
-    if size.edge <= MAX_EDGE and size.pixels <= MAX_PIXELS:
-        return None
-    most = f"send at most {MAX_EDGE:,} on each side and {MAX_PIXELS:,} in all"
-    return Refusal("too_large", f"the image is {size} pixels", most)
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """One decode by libvips, which reads the rows of an image once, from the top down."""
+
+    data: bytes
+    picture: Picture
+    choose: Choose
+    shrink_to: Size | None
+    most: int
+
+    def decoded(self) -> Decoded | Refusal:
+        whole = self.picture.size
+        box = self.choose(whole)
+        if isinstance(box, Refusal):
+            return box
+        options = _shrinking(self.data, self.picture, self.shrink_to) if box == all_of(whole) else {}
+        if _room(self.data, self.picture, options) < _LEAST:
+            return _broken(self.picture, out_of_memory=True)
+        image = _opened(self.data, self.picture, **options)
+        if isinstance(image, Refusal):
+            return image
+        turn = self._turn
+        found = _turned_size(Size(image.width, image.height), turn)
+        if not options and found != whole:  # the header was wrong, or the decoder has cut something away
+            whole, box = found, self.choose(found)
+            if isinstance(box, Refusal):
+                return box
+        part = box if not options else all_of(found)
+        bitmap = self._held(image, _stored_box(part, found, turn), options)
+        return Decoded(bitmap if turn == 1 else _bare(_TURNS[turn](bitmap)), whole, box)
+
+    @property
+    def _turn(self) -> int:
+        turned = self.picture.turned and self.picture.mime not in _TURNED_BY_LOADER
+        return orientation(self.data) if turned else 1
+
+    def _held(self, image: Bitmap, box: Box, options: dict[str, Any]) -> Bitmap:
+        """Return the pixels in `box`. All rows are read, or nobody would see that the file breaks off below it."""
+
+        def again() -> Bitmap:
+            return _opened_again(self.data, self.picture, options)
+
+        plain = _plain(image, again)
+        most = min(self.most, _room(self.data, self.picture, options)) // plain.bands
+        size = self._size(box.size, most)
+        if box.y + box.height < image.height and image.width * image.height <= most:
+            plain = _bare(plain)
+        elif box.y + box.height < image.height and self.picture.mime in _BY_ROWS:
+            again().avg()
+        part = plain.crop(box.x, box.y, box.width, box.height)
+        if size != box.size and part.hasalpha() and _is_opaque(_plain(again(), again)):
+            part = _without_alpha(part)  # to shrink an alpha channel costs much more
+        bitmap = _bare(scaled(part, size))
+        return _bare(_without_alpha(bitmap)) if bitmap.hasalpha() and _is_opaque(bitmap) else bitmap
+
+    def _size(self, part: Size, most: int) -> Size:
+        """Return the size in which a part is held, of at most so many pixels; turned ones are held twice."""
+        most = most if self._turn == 1 else most // 2
+        if part.pixels <= most:
+            return part
+        if self.shrink_to is not None:
+            wanted = self.shrink_to if self._turn < 5 else Size(self.shrink_to.height, self.shrink_to.width)
+            spare = Size(_SPARE * wanted.width, _SPARE * wanted.height)
+            if spare.pixels <= most:
+                return Size(min(part.width, spare.width), min(part.height, spare.height))
+        return part.scaled(math.sqrt(most / part.pixels))
 
 
-def _decoded(
-    data: bytes, picture: Picture, then: Callable[[Bitmap], Bitmap], shrink_to: Size | None
-) -> Bitmap | Refusal:
-    if picture.mime in _PILLOW:
-        return _by_pillow(data, picture, then)
-    turn = 1 if picture.mime in _TURNED_BY_LOADER or not picture.turned else orientation(data)
+def _room(data: bytes, picture: Picture, options: dict[str, Any]) -> int:
+    """Return how many bytes there are for pixels beside what the decoder holds."""
+    room = room_for_decoder(data) - decoder_memory(data, picture)
+    if picture.mime != "image/webp":
+        return room
+    scale: float = options.get("scale", 1.0)
+    return room - round(WEBP_PIXEL * scale * scale * picture.size.pixels)
 
-    def finish(image: Bitmap) -> Bitmap:
-        plain = _plain(_on_screen(image, data, picture.size) if picture.mime == "image/gif" else image)
-        if turn == 1:
-            return then(plain)
-        return then(_TURNS[turn](plain.copy_memory()))  # a turn needs its pixels in another order
 
-    return _loaded(data, picture, finish, **_shrinking(picture, shrink_to))
+def _turned_size(size: Size, turn: int) -> Size:
+    return Size(size.height, size.width) if turn >= 5 else size
+
+
+def _stored_box(box: Box, upright: Size, turn: int) -> Box:
+    """Return where a part of the upright image is in the rows of the file."""
+    x, y, width, height = box.x, box.y, box.width, box.height
+    stored = _turned_size(upright, turn)
+    if turn >= 5:
+        x, y, width, height = y, x, height, width
+    x = stored.width - x - width if turn in _MIRRORED_X else x
+    y = stored.height - y - height if turn in _MIRRORED_Y else y
+    return Box(x, y, width, height)
+
+
+def _checked(data: bytes, picture: Picture) -> Picture | Refusal:
+    """Read every row and keep none."""
+    least = min(picture.size.width, picture.size.height)
+    # Of a JPEG, every bit is read and the fewest pixels are computed; of fewer than a block, none would be left.
+    small = {"shrink": _BLOCK} if picture.mime == "image/jpeg" and least >= _BLOCK else {}
+    options = small or _shrinking(data, picture, None)
+    image = _opened(data, picture, **options)
+    if isinstance(image, Refusal):
+        return image
+    _plain(image, lambda: _opened_again(data, picture, options)).avg()
+    size = Size(image.width, image.height)
+    turn = orientation(data) if picture.turned and picture.mime not in _TURNED_BY_LOADER else 1
+    shrunk = small or size.pixels < picture.size.pixels
+    return picture if shrunk else replace(picture, size=_turned_size(size, turn))
 
 
 def _on_screen(image: Bitmap, data: bytes, screen: Size) -> Bitmap:
@@ -149,31 +270,50 @@ def _on_screen(image: Bitmap, data: bytes, screen: Size) -> Bitmap:
     return clear.embed(frame.x, frame.y, screen.width, screen.height)
 
 
-def _shrinking(picture: Picture, wanted: Size | None) -> dict[str, Any]:
-    """How far the decoder itself may shrink."""
-    if wanted is None or picture.mime not in ("image/jpeg", "image/webp"):
+def _shrinking(data: bytes, picture: Picture, wanted: Size | None) -> dict[str, Any]:
+    """How far the decoder itself may shrink, for a caller who wants this size of the whole."""
+    if picture.mime not in ("image/jpeg", "image/webp"):
         return {}
-    spare = min(picture.size.width / wanted.width, picture.size.height / wanted.height) / _SPARE
+    size = picture.size
+    spare = 1.0 if wanted is None else min(size.width / wanted.width, size.height / wanted.height) / _SPARE
     if picture.mime == "image/jpeg":
-        return {"shrink": next((by for by in (8, 4, 2) if by <= spare), 1)}
-    return {"scale": min(1.0, 1 / spare)}
+        by = next((by for by in (8, 4, 2) if by <= spare), 1)
+        return {"shrink": by} if by > 1 else {}
+    most = max(1, _room(data, picture, {"scale": 0.0})) // (WEBP_PIXEL + 4)  # it is held once more when it is decoded
+    scale = min(1.0, 1 / spare, math.sqrt(min(most, _WEBP_PIXELS) / size.pixels))
+    return {"scale": scale} if scale < 1 else {}
 
 
-def _loaded(data: bytes, picture: Picture, finish: Callable[[Bitmap], Bitmap], **options: Any) -> Bitmap | Refusal:
+def _opened(data: bytes, picture: Picture, **options: Any) -> Bitmap | Refusal:
+    """Open a file, with its first frame in its place. Pixels are decoded when they are asked for."""
     import pyvips
 
-    loader = _LOADERS.get(picture.mime)
-    if loader is None:
+    name, fail_on = _LOADERS[picture.mime]
+    image = getattr(pyvips.Image, name)(data, access="sequential", fail_on=fail_on, **options)
+    found = replace(picture, size=Size(image.width, image.height))
+    refusal = beyond_bounds(data, found) or _endless(image)
+    return refusal or (_on_screen(image, data, picture.size) if picture.mime == "image/gif" else image)
+
+
+def _opened_again(data: bytes, picture: Picture, options: dict[str, Any]) -> Bitmap:
+    """Open a file once more, to learn what has to be known before its pixels can be made."""
+    opened = _opened(data, picture, **options)
+    assert not isinstance(opened, Refusal), "it was opened before"
+    return opened
+
+
+def _loaded(picture: Picture, load: Callable[[], T | Refusal]) -> T | Refusal:
+    """Run a decode by libvips; an error of its becomes a refusal."""
+    import pyvips
+
+    if picture.mime not in _LOADERS:
         return Refusal("unsupported_type", f"there is no decoder for {picture.mime}", "send a PNG or a JPEG")
-    name, fail_on = loader
     pyvips.cache_set_max(0)  # libvips would keep the last hundred operations, and with them their pixels
     try:
-        image = getattr(pyvips.Image, name)(data, access="sequential", fail_on=fail_on, **options)
-        refusal = _oversized(Size(image.width, image.height)) or _endless(image)
-        return refusal or _bare(finish(image))
+        return load()
     except (pyvips.Error, UnicodeDecodeError) as error:
         _forget_error()
-        return _broken(picture, out_of_memory="out of memory" in str(error))
+        return _broken(picture, out_of_memory=_NO_MEMORY.search(str(error)) is not None)
 
 
 def _forget_error() -> None:
@@ -201,26 +341,26 @@ def _endless(image: Bitmap) -> Refusal | None:
 
 def _broken(picture: Picture, *, out_of_memory: bool) -> Refusal:
     if out_of_memory:
-        return Refusal("too_large", f"the {picture.mime} image needs too much memory", "send a smaller one")
+        what = f"the {picture.mime} image of {picture.size} pixels needs too much memory"
+        return Refusal("too_large", what, "send a smaller one")
     return Refusal("corrupt", f"the {picture.mime} image cannot be decoded", "ask for the image again")
 
 
-def _plain(image: Bitmap) -> Bitmap:
-    """The same pixels in 8 bits, sRGB or grey."""
+def _plain(image: Bitmap, again: Callable[[], Bitmap]) -> Bitmap:
+    """The same pixels in 8 bits, sRGB or grey. `again` opens the image once more."""
     if image.interpretation in _GREYS:
-        image = _eight_bits(image, "b-w")
-    elif not (_in_other_colours(image) and (converted := _by_profile(image))):
-        image = _eight_bits(image, "srgb")
-    else:
-        image = converted
-    return _opaque(image) if image.hasalpha() else image
+        return _eight_bits(image, "b-w", again)
+    return (_in_other_colours(image) and _by_profile(image)) or _eight_bits(image, "srgb", again)
 
 
-def _eight_bits(image: Bitmap, space: str) -> Bitmap:
+def _eight_bits(image: Bitmap, space: str, again: Callable[[], Bitmap]) -> Bitmap:
     """Integers of 16 bits by their meaning; wider and real ones, which have none, by the range they use."""
     if image.format in ("uchar", "ushort"):
         return image if image.format == "uchar" and image.interpretation == space else image.colourspace(space)
-    return image.copy_memory().scaleimage().copy(interpretation=space)
+    stats = again().stats()
+    low, high = stats(0, 0)[0], stats(1, 0)[0]
+    factor = 255 / (high - low) if high > low else 0.0
+    return image.linear(factor, 0.5 - low * factor if factor else 0.0).cast("uchar").copy(interpretation=space)
 
 
 def _in_other_colours(image: Bitmap) -> bool:
@@ -241,49 +381,34 @@ def _by_profile(image: Bitmap) -> Bitmap | None:
         return None
 
 
-def _opaque(image: Bitmap) -> Bitmap:
-    """Without its alpha channel where that hides nothing."""
-    image = image.copy_memory()
-    alpha = image[image.bands - 1]
-    return image if alpha.min() < 255 else image.extract_band(0, n=image.bands - 1)
+def _is_opaque(image: Bitmap) -> bool:
+    """Whether the alpha channel hides nothing."""
+    return bool(image[image.bands - 1].min() >= 255)
 
 
-def _by_pillow(data: bytes, picture: Picture, then: Callable[[Bitmap], Bitmap]) -> Bitmap | Refusal:
-    from PIL import Image as Pillow
+def _without_alpha(image: Bitmap) -> Bitmap:
+    return image.extract_band(0, n=image.bands - 1)
 
+
+def _decoded_by_pillow(data: bytes, picture: Picture, choose: Choose, most: int) -> Decoded | Refusal:
     if picture.mime == "image/x-icon":
-        entry = icon(data)
-        assert entry is not None, "the header has been read"
-        data, inner = _only(data, entry.start, entry.length)
-        if inner is not None:
-            return _decoded(data, inner, then, None)
-    with warnings.catch_warnings():
-        # Pillow warns of large images and odd metadata; here the bounds are checked and metadata is dropped.
-        warnings.simplefilter("ignore")
-        try:
-            opened = Pillow.open(io.BytesIO(data), formats=[_PILLOW[picture.mime]])
-            return _oversized(Size(*opened.size)) or _bare(then(_from_pillow(opened)))
-        except MemoryError:
-            return _broken(picture, out_of_memory=True)
-        except Exception:  # noqa: BLE001 - a decoder may raise anything over a hostile or broken file
-            return _broken(picture, out_of_memory=False)
-
-
-def _only(data: bytes, start: int, length: int) -> tuple[bytes, Picture | None]:
-    """One picture of an icon file: the PNG that it is, or an icon file of its own."""
-    body = data[start : start + length]
-    found = probe(body, len(body)) if kind_of(body) is PNG else None
-    if isinstance(found, Picture):
-        return body, found
-    at = next(at for at in range(6, len(data), 16) if struct.unpack_from("<II", data, at + 8) == (length, start))
-    entry = data[at : at + 12] + struct.pack("<I", 22)
-    return b"\0\0\1\0\1\0" + entry + body, None
-
-
-def _from_pillow(opened: Pillowed) -> Bitmap:
-    import pyvips
-
-    mode = "RGBA" if opened.has_transparency_data else "L" if opened.mode in ("1", "L") else "RGB"
-    pixels = opened.convert(mode)
-    image = pyvips.Image.new_from_memory(pixels.tobytes(), *pixels.size, len(mode), "uchar")
-    return _plain(image.copy(interpretation="b-w" if mode == "L" else "srgb"))
+        data, is_png = only_picture(data)
+        if is_png:
+            inner = within_bounds(data)
+            return inner if isinstance(inner, Refusal) else decode_part(data, inner, choose, most=most)
+    try:
+        with open_by_pillow(data, picture.mime) as opened:
+            found = replace(picture, size=Size(*opened.size))
+            box = beyond_bounds(data, found) or choose(found.size)
+            if isinstance(box, Refusal):
+                return box
+            opened.load()
+            room = room_for_decoder(data) - decoder_memory(data, found)
+            strips = Strips(opened, box)
+            bitmap = strips.bitmap(max(1, min(most, room) // len(strips.mode)))
+    except MemoryError:
+        return _broken(picture, out_of_memory=True)
+    except Exception:  # noqa: BLE001 - a decoder may raise anything over a hostile or broken file
+        return _broken(picture, out_of_memory=False)
+    opaque = bitmap.hasalpha() and _is_opaque(bitmap)
+    return Decoded(_bare(_without_alpha(bitmap)) if opaque else bitmap, found.size, box)

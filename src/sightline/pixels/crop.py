@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 def cut(image: Bitmap, box: Box) -> Bitmap | Refusal:
     """The pixels in `box`. A box that is not all inside is refused: the whole image never stands in for a part."""
-    size = Size(image.width, image.height)
-    inside = box.x >= 0 and box.y >= 0 and box.right <= size.width and box.bottom <= size.height
-    if not inside or box.width < 1 or box.height < 1:
-        return Refusal("invalid_input", f"the crop {box} is not inside the image of {size}", "give one that is")
-    return image.crop(box.x, box.y, box.width, box.height)
+    found = inside(box, Size(image.width, image.height))
+    return found if isinstance(found, Refusal) else image.crop(box.x, box.y, box.width, box.height)
+
+
+def inside(box: Box, size: Size) -> Box | Refusal:
+    """Return the box, or a refusal where it is empty or not all inside an image of this size."""
+    fits = box.x >= 0 and box.y >= 0 and box.right <= size.width and box.bottom <= size.height
+    if fits and box.width >= 1 and box.height >= 1:
+        return box
+    return Refusal("invalid_input", f"the crop {box} is not inside the image of {size}", "give one that is")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sightline.pixels.bitmap import pillowed
 
@@ -17,6 +17,8 @@ Format = Literal["image/png", "image/jpeg", "image/webp"]
 
 FORMATS: tuple[Format, ...] = ("image/png", "image/jpeg", "image/webp")
 WEBP_EDGE = 16_383
+WEBP_PIXELS = 16_000_000  # its encoder takes twenty times as much memory as the pixels
+SHARP_PIXELS = 12_000_000  # of which colours are counted and palettes made; that takes sixteen bytes a pixel
 LIGHT = 400_000  # bytes; a heavier lossless file is not worth it: with fewer colours words stay as they are
 _SAMPLE = 128  # pixels on each side of the grid on which colours are counted
 _FEW_COLOURS = 1024  # or a quarter of the grid: a photograph has more, a screenshot, a chart or a page fewer
@@ -32,8 +34,16 @@ _APART = 4  # of 255, between two colours of a palette: closer ones are one
 _SEEN = 16  # of 255, by which a pixel may differ unseen …
 _WRONG = 0.001  # … and so many by more, before it is another picture
 _SOME = 2048  # colours; a page that was made smaller has more
-_EFFORT, _LITTLE = 6, 4  # to make a file light; little is enough for what hardly repeats itself
+_EFFORT, _LITTLE, _QUICK = 6, 4, 2  # to make a file light; little is enough for what hardly repeats itself
 _FEW = 16  # colours for which four bits are enough
+
+
+class File(NamedTuple):
+    """An image that was encoded. What is too heavy to be of use is weighed and not kept."""
+
+    mime: Format
+    weight: int
+    data: bytes
 
 
 def sampled(bitmap: Bitmap) -> Pillow:
@@ -59,39 +69,72 @@ def dark(grid: Pillow) -> bool:
 def encoded(bitmap: Bitmap, formats: Sequence[str], limit: float, *, written: bool) -> tuple[Format, bytes] | int:
     """The first file, from the best way to the lightest, of at most `limit` bytes; else the bytes of the lightest."""
     weights = []
-    for mime, data in _files(bitmap, formats, limit, written=written):
-        if len(data) <= limit:
-            return mime, data
-        weights.append(len(data))
+    for file in _files(bitmap, formats, limit, written=written):
+        if file.weight <= limit:
+            return file.mime, file.data
+        weights.append(file.weight)
     return min(weights)
 
 
-def _files(bitmap: Bitmap, formats: Sequence[str], limit: float, *, written: bool) -> Iterator[tuple[Format, bytes]]:
+def _files(bitmap: Bitmap, formats: Sequence[str], limit: float, *, written: bool) -> Iterator[File]:
     taken = [mime for mime in FORMATS if mime in formats]
-    if max(bitmap.width, bitmap.height) > WEBP_EDGE and taken != ["image/webp"]:
+    pixels = bitmap.width * bitmap.height
+    if (max(bitmap.width, bitmap.height) > WEBP_EDGE or pixels > WEBP_PIXELS) and taken != ["image/webp"]:
         taken = [mime for mime in taken if mime != "image/webp"]
     sharp = [mime for mime in taken if mime != "image/jpeg"]
     if written and sharp:
-        yield from _sharp(bitmap, sharp, min(limit, LIGHT))
+        yield from _sharp(bitmap, sharp, limit) if pixels <= SHARP_PIXELS else [_lossless(bitmap, sharp, limit)]
     elif "image/jpeg" in taken and not (bitmap.hasalpha() and sharp):
-        yield "image/jpeg", _jpeg(bitmap)
+        yield _jpeg(bitmap, limit)
     elif "image/webp" in taken:
-        yield "image/webp", bitmap.webpsave_buffer(Q=_QUALITY, alpha_q=100, keep="none")
+        yield _saved(bitmap, "image/webp", limit, Q=_QUALITY, alpha_q=100)
     else:
-        yield "image/png", bitmap.pngsave_buffer(compression=6, keep="none")
+        yield _png_of_all(bitmap, limit)
 
 
-def _sharp(bitmap: Bitmap, formats: Sequence[Format], light: float) -> Iterator[tuple[Format, bytes]]:
+def _saved(bitmap: Bitmap, mime: Format, limit: float, **options: Any) -> File:
+    """Encode a bitmap; of a file of more than `limit` bytes only its weight is kept."""
+    import pyvips
+
+    kept, weight = io.BytesIO(), 0
+
+    def write(piece: bytes) -> int:
+        nonlocal weight
+        weight += len(piece)
+        if weight <= limit:
+            kept.write(piece)
+        return len(piece)
+
+    target = pyvips.TargetCustom()
+    target.on_write(write)
+    getattr(bitmap, _SAVERS[mime])(target, keep="none", **options)
+    return File(mime, weight, kept.getvalue() if weight <= limit else b"")
+
+
+_SAVERS = {"image/png": "pngsave_target", "image/jpeg": "jpegsave_target", "image/webp": "webpsave_target"}
+
+
+def _png_of_all(bitmap: Bitmap, limit: float) -> File:
+    """Write every pixel; in a large image, in less time and some more bytes."""
+    large = bitmap.width * bitmap.height > SHARP_PIXELS
+    return _saved(bitmap, "image/png", limit, compression=_QUICK if large else _EFFORT)
+
+
+def _sharp(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> Iterator[File]:
     """Few colours as they are, more in 256 that look the same; then ever fewer: words outlive that, and no other loss.
 
     Every pixel stays, if that is light, where 256 would be seen, as in a picture among the words; and where a page was
     not made smaller, since what repeats itself to the pixel is lighter so.
     """
+    light = min(limit, LIGHT)
     pillow = pillowed(bitmap)
     pillow = pillow.convert("RGBA") if pillow.mode == "LA" else pillow
 
-    def file(palette: Pillow, effort: int = _EFFORT) -> tuple[Format, bytes]:
-        return ("image/png", _png(palette, effort)) if "image/png" in formats else ("image/webp", _webp(palette))
+    png = "image/png" in formats
+
+    def file(palette: Pillow, effort: int = _EFFORT) -> File:
+        data = _png(palette, effort) if png else _webp(palette)
+        return File("image/png" if png else "image/webp", len(data), data)
 
     exact = _exact(pillow)
     if exact is not None:
@@ -99,18 +142,18 @@ def _sharp(bitmap: Bitmap, formats: Sequence[Format], light: float) -> Iterator[
     else:
         palette = _palette(pillow)
         made, same = [file(palette, _LITTLE)], _same(palette, pillow)
-        if len(made[0][1]) * _SAVING <= light and not (same and pillow.getcolors(_SOME) is None):
-            made.insert(0, _lossless(bitmap, formats))
-        made = [one for one in made if len(one[1]) <= light]
-        yield from sorted(made, key=lambda one: len(one[1]) if same else 0)[:1]
+        if made[0].weight * _SAVING <= light and not (same and pillow.getcolors(_SOME) is None):
+            made.insert(0, _lossless(bitmap, formats, limit))
+        made = [one for one in made if one.weight <= light]
+        yield from sorted(made, key=lambda one: one.weight if same else 0)[:1]
     for colours in _PALETTES:
         yield file(_octree(pillow, colours))
 
 
-def _lossless(bitmap: Bitmap, formats: Sequence[Format]) -> tuple[Format, bytes]:
+def _lossless(bitmap: Bitmap, formats: Sequence[Format], limit: float) -> File:
     if "image/webp" in formats:
-        return "image/webp", bitmap.webpsave_buffer(lossless=True, effort=2, keep="none")
-    return "image/png", bitmap.pngsave_buffer(compression=6, keep="none")
+        return _saved(bitmap, "image/webp", limit, lossless=True, effort=2)
+    return _png_of_all(bitmap, limit)
 
 
 def _exact(pillow: Pillow) -> Pillow | None:
@@ -207,7 +250,11 @@ def _webp(pillow: Pillow) -> bytes:
     return file.getvalue()
 
 
-def _jpeg(bitmap: Bitmap) -> bytes:
+def _jpeg(bitmap: Bitmap, limit: float) -> File:
+    """Write full colour. Coding it in the best way takes a second look at all of it, which a large image is not given.
+
+    libjpeg holds all coefficients for that second look.
+    """
     page = bitmap.flatten(background=255) if bitmap.hasalpha() else bitmap
-    data: bytes = page.jpegsave_buffer(Q=_QUALITY, subsample_mode="off", optimize_coding=True, keep="none")
-    return data
+    small = bitmap.width * bitmap.height <= SHARP_PIXELS
+    return _saved(page, "image/jpeg", limit, Q=_QUALITY, subsample_mode="off", optimize_coding=small)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from sightline.model.geometry import Map, Piece, Rect, Size
 from sightline.model.image import Fitted, Image, Part, Target
+from sightline.model.limits import HELD_BYTES, MAX_BYTES
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Sizing
-from sightline.pixels.bitmap import decode, within_bounds
-from sightline.pixels.encode import FORMATS, WEBP_EDGE, dark, drawn, encoded, sampled
+from sightline.pixels.bitmap import decode
+from sightline.pixels.decode_limits import within_bounds
+from sightline.pixels.encode import FORMATS, WEBP_EDGE, WEBP_PIXELS, dark, drawn, encoded, sampled
 from sightline.pixels.fold import LEGIBLE, Sheet, sheets
 from sightline.pixels.trim import Kept, bands, borders, ink
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pillow
     from pyvips import Image as Bitmap
 
+_PIXELS = HELD_BYTES // 3  # of an image that is made
+_TRIMMING = 2  # how many times as many pixels as a target has room for a large image may have before it is trimmed
 _STEP = 0.9  # from one scale to the next smaller one, at most
 _TRIMMED = 1.02  # what cutting off borders has to bring, in scale
 _NARROWED = 1.1  # what narrowing blank bands has to bring beyond that: it moves things closer together
@@ -32,13 +36,26 @@ def fit(data: bytes, target: Target) -> Fitted | Refusal:
     if isinstance(picture, Refusal):
         return picture
     target = _encodable(target)
-    bitmap = decode(data, picture, shrink_to=target.largest(picture.size) if target.plain else None)
+    bitmap = decode(data, picture, shrink_to=_needed(picture.size, target))
     return bitmap if isinstance(bitmap, Refusal) else _fitted(bitmap, picture.size, target)
 
 
-def fit_bitmap(bitmap: Bitmap, target: Target) -> Fitted | Refusal:
-    """`fit`, for pixels that are no file: they have no size in bytes that could be too large."""
-    return _unwritable(target) or _fitted(bitmap, Size(bitmap.width, bitmap.height), _encodable(target))
+def _needed(size: Size, target: Target) -> Size | None:
+    """Return the size in which the whole image is needed at most, or None where every pixel may be.
+
+    What is cut off or folded may be shown larger than the whole would be: up to all the room that a target has.
+    """
+    if target.plain:
+        return target.largest(size)
+    if size.pixels <= _PIXELS:
+        return None
+    room = target.images * target.largest(Size(size.edge, size.edge)).pixels
+    return size.scaled(min(1.0, math.sqrt(_TRIMMING * room / size.pixels)))
+
+
+def fit_bitmap(bitmap: Bitmap, source: Size, target: Target) -> Fitted | Refusal:
+    """`fit`, for pixels that are no file: those of an image, or a part of one, that is as large as `source`."""
+    return _unwritable(target) or _fitted(bitmap, source, _encodable(target))
 
 
 def _unwritable(target: Target) -> Refusal | None:
@@ -50,9 +67,11 @@ def _unwritable(target: Target) -> Refusal | None:
 
 
 def _encodable(target: Target) -> Target:
+    """Return the target with the limits of what can be held and written."""
     if "image/png" in target.formats or "image/jpeg" in target.formats:
-        return target
-    return replace(target, edge=min(target.edge or WEBP_EDGE, WEBP_EDGE))
+        return replace(target, pixels=min(target.pixels or _PIXELS, _PIXELS))
+    edge, pixels = min(target.edge or WEBP_EDGE, WEBP_EDGE), min(target.pixels or WEBP_PIXELS, WEBP_PIXELS)
+    return replace(target, edge=edge, pixels=pixels)
 
 
 def _fitted(bitmap: Bitmap, source: Size, target: Target) -> Fitted | Refusal:
@@ -114,7 +133,7 @@ def _made(
     content: Bitmap, sheet: Sheet, target: Target, *, written: bool, night: bool
 ) -> tuple[Image, float] | Refusal:
     """The largest of ever smaller versions, each made from the whole image, that is light enough."""
-    limit = math.inf if target.encoded_bytes is None else max(0, target.encoded_bytes) // 4 * 3
+    limit = MAX_BYTES if target.encoded_bytes is None else min(MAX_BYTES, max(0, target.encoded_bytes) // 4 * 3)
     scale = sheet.scale(target)
     while target.takes(size := sheet.size(scale)):
         made = encoded(sheet.drawn(content, scale, dark=night).copy_memory(), target.formats, limit, written=written)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sightline.model.geometry import Box, Map, Piece, Rect, Size
 from sightline.model.image import Target
 from sightline.pixels.bitmap import scaled
+from sightline.pixels.encode import SHARP_PIXELS
 from sightline.pixels.trim import LONG, Ink
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _glowing(bitmap: Bitmap, size: Size) -> Bitmap:
     import pyvips
     from PIL import ImageChops
 
-    if (bitmap.width, bitmap.height) == (size.width, size.height) or bitmap.hasalpha():
+    if size.pixels > SHARP_PIXELS or (bitmap.width, bitmap.height) == (size.width, size.height) or bitmap.hasalpha():
         return scaled(bitmap, size)
     lit = pyvips.Image.new_from_memory(bytes(_LIGHT), 256, 1, 1, "uchar")
     light = _flat(scaled(bitmap.maplut(lit).linecache(tile_height=32), size))

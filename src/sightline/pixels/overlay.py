@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sightline.model.limits import HELD_BYTES
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.bitmap import all_of, decode_part
+from sightline.pixels.decode_limits import within_bounds
 
 if TYPE_CHECKING:
     from pyvips import Image as Bitmap
@@ -19,6 +21,7 @@ COLOURS: tuple[RGB, ...] = (
 )  # fmt: skip
 _BANDS = 3
 _MOST_LETTERS = 60
+_HELD = HELD_BYTES // 2  # bytes of what is drawn on: it is held twice, and so is its file
 
 
 class Paper:
@@ -63,15 +66,19 @@ _WRITERS: Mapping[str, Callable[[Bitmap], bytes]] = {
 def overlay_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
     """The image as a file of type `mime`, else a PNG, with every box of `boxes` on it: x1, y1, x2, y2 and a label.
 
-    A point is a small box.
+    A point is a small box. An image that is too large to draw on is made smaller, and its boxes with it.
     """
     picture = within_bounds(data)
-    image = picture if isinstance(picture, Refusal) else decode(data, picture)
-    if isinstance(image, Refusal):
-        return image
-    paper = Paper(image)
+    found = picture if isinstance(picture, Refusal) else decode_part(data, picture, all_of, most=_HELD)
+    if isinstance(found, Refusal):
+        return found
+    paper = Paper(found.bitmap)
     thick = max(2, round(max(paper.width, paper.height) / 500))
-    boxes = arguments["boxes"]
+    across, down = paper.width / found.whole.width, paper.height / found.whole.height
+    boxes = [
+        (round(x1 * across), round(y1 * down), round(x2 * across), round(y2 * down), label)
+        for x1, y1, x2, y2, label in arguments["boxes"]
+    ]
     frames = [_around(box, paper, thick) for *box, _ in boxes]
     taken = list(frames)
     for number, frame in enumerate(frames):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.refusal import Refusal
-from sightline.pixels.bitmap import decode, within_bounds
+from sightline.pixels.bitmap import decode
+from sightline.pixels.decode_limits import within_bounds
 
 if TYPE_CHECKING:
     from pyvips import Image as Bitmap

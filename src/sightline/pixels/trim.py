@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from math import ceil, isqrt, sqrt
+from operator import add
 from typing import TYPE_CHECKING
 
 from sightline.model.geometry import Box, Map, Size
@@ -23,6 +24,7 @@ MARGIN = 8  # pixels of a blank border that stay
 LONG = 2.0  # a page is long when its sides differ by this factor
 _FINE = 900_000  # pixels that are enough to see where something stands …
 _MUCH = 20_000_000  # … and as many as are looked at, since each of them takes memory
+_STRIP = 2_000_000  # pixels that are compared at once
 _STEP = 8  # what two neighbouring pixels may differ by and still be one colour: JPEG leaves such traces
 
 _MOST = 0.8  # of a line that is called blank although bars cross it
@@ -45,18 +47,17 @@ def ink(bitmap: Bitmap) -> Ink:
     opaque = bitmap.flatten(background=255) if bitmap.hasalpha() else bitmap
     size = Size(bitmap.width, bitmap.height)
     by = _coarseness(size)
-    page = pillowed(opaque if by == 1 else opaque.reduce(by, by, kernel="linear"))
-    across, down = _changed(page, 1, 0, _STEP // by), _changed(page, 0, 1, _STEP // by)
-    columns, rows = _totals(across, down)
-    width, height = page.size
-    left, right = _line(page, (0, 0, 1, height)), _line(page, (width - 1, 0, width, height))
-    top, bottom = _line(page, (0, 0, width, 1)), _line(page, (0, height - 1, width, height))
+    page = (opaque if by == 1 else opaque.reduce(by, by, kernel="linear")).copy_memory()
+    changes = _changes(page, _STEP // by)
+    width, height = page.width, page.height
+    left, right = _line(page, 0, 0, 1, height), _line(page, width - 1, 0, 1, height)
+    top, bottom = _line(page, 0, 0, width, 1), _line(page, 0, height - 1, width, 1)
     ground = _ground(left + right + top + bottom)
-    down_rows, across_columns = down.getprojection()[1], across.getprojection()[0]
+    inner_rows = _between(changes.down_rows, top, bottom, ground)
     found = Ink(
-        _counted(rows, left, ground),
-        _counted(columns, top, ground),
-        (_between(down_rows, top, bottom, ground), _between(across_columns, left, right, ground)),
+        _counted(changes.rows, left, ground),
+        _counted(changes.columns, top, ground),
+        (inner_rows, _between(changes.across_columns, left, right, ground)),
         ground,
     )
     return found if by == 1 else _spread(found, by, size)
@@ -67,6 +68,36 @@ def _coarseness(size: Size) -> int:
     if size.edge >= LONG * min(size.width, size.height):
         return ceil(sqrt(size.pixels / _MUCH))
     return min(_STEP, max(1, isqrt(size.pixels // _FINE)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Where the pixels of a page differ from their neighbours to the left and above."""
+
+    rows: array[int]  # how many there are in each row …
+    columns: array[int]  # … and in each column
+    down_rows: list[int]  # 1 for each row in which one differs from that above
+    across_columns: list[int]  # 1 for each column in which one differs from that to the left
+
+
+def _changes(page: Bitmap, step: int) -> _Changes:
+    """Look at the page in strips of rows: Pillow takes many times the memory of what it compares."""
+    rows, columns = array("I"), array("I", bytes(4 * page.width))
+    down_rows: list[int] = []
+    across_columns = [0] * page.width
+    height = max(1, _STRIP // page.width)
+    for start in range(0, page.height, height):
+        above = min(start, 1)  # one row of the strip before, to compare the first with
+        strip = pillowed(page.crop(0, start - above, page.width, min(height, page.height - start) + above))
+        across, down = (_changed(strip, *way, step) for way in ((1, 0), (0, 1)))
+        if above:
+            across, down = (each.crop((0, 1, *each.size)) for each in (across, down))
+        in_columns, in_rows = _totals(across, down)
+        rows.extend(in_rows)
+        columns = array("I", map(add, columns, in_columns))
+        down_rows += down.getprojection()[1]
+        across_columns = list(map(max, across_columns, across.getprojection()[0]))
+    return _Changes(rows, columns, down_rows, across_columns)
 
 
 def _changed(page: Pillow, dx: int, dy: int, step: int) -> Pillow:
@@ -93,9 +124,9 @@ def _totals(across: Pillow, down: Pillow) -> tuple[array[int], array[int]]:
     return columns, rows
 
 
-def _line(page: Pillow, box: tuple[int, int, int, int]) -> list[bytes]:
+def _line(page: Bitmap, *box: int) -> list[bytes]:
     """The colours of a row or a column."""
-    pixels, bands = page.crop(box).tobytes(), len(page.getbands())
+    pixels, bands = bytes(page.crop(*box).write_to_memory()), page.bands
     return [pixels[at : at + bands] for at in range(0, len(pixels), bands)]
 
 

@@ -17,6 +17,7 @@ from sightline.model.refusal import Refusal
 Json = dict[str, Any]
 Task = Callable[[bytes, Json], tuple[Json, bytes] | Refusal]
 
+NO_MEMORY = Refusal("too_large", "the image needs too much memory", "send a smaller one")
 _LENGTHS = struct.Struct(">IQ")
 _MOST = 1 << 28  # bytes of a frame
 _GRACE = 1.0  # seconds after which a worker that nobody ends any more ends itself
@@ -72,7 +73,7 @@ def _done(tasks: Mapping[str, str], work: Json, data: bytes) -> tuple[Json, byte
         task: Task = resolve_name(tasks[work["task"]])
         found = task(data, work["arguments"])
     except MemoryError:
-        found = Refusal("too_large", "the image needs too much memory", "send a smaller one")
+        found = NO_MEMORY
     except Exception:  # noqa: BLE001 - the outermost edge of the process; the caller logs it
         import traceback
 
@@ -88,16 +89,17 @@ def _load() -> None:
 
 
 def _confine(memory: int) -> None:
-    """Limits that the operating system keeps, where it has them: memory, and no file of what was in it."""
+    """Limits that the operating system keeps, where it has them: memory, and no file of what was in it.
+
+    Data is all that a process writes to. Addresses would be a poor measure: a thread and an allocator reserve more of
+    them than they ever use.
+    """
     try:
         import resource
-
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - pathlib costs 5 ms
-            used = int(file.read().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError):
+    except ImportError:  # Windows
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
 
 def _alarm(clock: float, counted: float) -> None:

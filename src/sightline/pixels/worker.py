@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,8 +17,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Self, get_args
 
+from sightline.model.limits import WORKER_MEMORY
 from sightline.model.refusal import Code, Refusal
-from sightline.pixels.work import Json, receive, send
+from sightline.pixels.work import NO_MEMORY, Json, receive, send
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -47,13 +49,16 @@ _ENVIRONMENT = {
 }
 
 
+# The last words of a process that GLib or C++ has aborted because there was no memory left.
+_OUT_OF_MEMORY = re.compile(rb"failed to allocate|bad_alloc|out of memory", re.IGNORECASE)
+_LAST_WORDS = 64 * 1024
 _OUT_OF_TIME = getattr(signal, "SIGPROF", None)  # what ends a worker that has used up its time; not on Windows
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     seconds: float = 5.0  # of the processor, where the system counts these: an image is not to blame for a busy machine
-    memory: int = 1536 * 1024 * 1024  # bytes beyond what the idle worker has
+    memory: int = WORKER_MEMORY  # bytes of data in all, which the system does not let it exceed
     waiting: bool = False  # whether it is seconds of the clock, from the asking on; the task is told what is left
     patience: float = 30.0  # seconds of the clock in which the others have to come by
 
@@ -257,7 +262,16 @@ class _Worker:
         limited = (str(limits.clock), str(limits.counted), str(limits.memory))
         command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path), json.dumps(tasks), *limited]
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ENVIRONMENT
-        self._process: Popen[bytes] = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
+        self._words, written = _pipe()
+        try:
+            stderr = DEVNULL if written is None else written
+            self._process: Popen[bytes] = Popen(command, stdin=PIPE, stdout=PIPE, stderr=stderr, env=environment)
+        except OSError:
+            self._close_words()
+            raise
+        finally:
+            if written is not None:
+                os.close(written)
         self._late = False
         self._counted = limits.counted
         self.failed = False
@@ -279,7 +293,10 @@ class _Worker:
         finally:
             timer.cancel()
         self.failed = frame is None or self._late or "trouble" in frame[0]  # who knows what a bug has left behind
-        return self._failure(seconds) if frame is None else _read(*frame)
+        if frame is None:
+            return self._failure(seconds)
+        self._said()  # else there might be no room for its last words
+        return _read(*frame)
 
     @property
     def alive(self) -> bool:
@@ -297,6 +314,19 @@ class _Worker:
                 _stream(stream).close()
             except OSError:  # what was not written yet has no reader
                 continue
+        self._close_words()
+
+    def _said(self) -> bytes:
+        """Return what the process has written to its standard error since the last time."""
+        try:
+            return b"" if self._words is None else os.read(self._words, _LAST_WORDS)
+        except OSError:  # nothing is there
+            return b""
+
+    def _close_words(self) -> None:
+        if self._words is not None:
+            os.close(self._words)
+            self._words = None
 
     def _expire(self) -> None:
         self._late = True
@@ -304,14 +334,27 @@ class _Worker:
 
     def _failure(self, seconds: float) -> Refusal:
         self._process.kill()  # it has closed its end: how it ended, if it has, stays as it is
-        if _OUT_OF_TIME is not None and self._process.wait() == -_OUT_OF_TIME:
+        ended_by = -self._process.wait()
+        if _OUT_OF_TIME is not None and ended_by == _OUT_OF_TIME:
             return _too_large(f"the image took more than {self._counted:.3g} seconds of the processor")
+        if _OUT_OF_MEMORY.search(self._said()):
+            return NO_MEMORY
         if not self._late:
             return _FAILED
         if not self._counted:
             return _too_large(f"the image took more than {seconds:.3g} seconds")
         what = f"within {seconds:.3g} seconds nothing came of the image: it is too large, or this machine is too busy"
         return Refusal("too_large", what, "try again, or send a smaller one")
+
+
+def _pipe() -> tuple[int | None, int | None]:
+    """Open a pipe in which nobody waits: what there is no room for is lost. None where there are no such pipes."""
+    if sys.platform == "win32":
+        return None, None
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
 
 
 def _too_large(what: str) -> Refusal:

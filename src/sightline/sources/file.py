@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sightline.model.limits import MAX_BYTES
 from sightline.model.refusal import Code, Refusal
 
-LARGEST = 64 * 1024 * 1024
 _LONGEST_PATH = 4096
 _SEPARATORS = re.compile(r"[/\\]")
 _PIECE = 1024 * 1024
@@ -62,7 +62,7 @@ def policy_for(
     return Policy(roots, home, tuple(_resolved(each) for each in closed))
 
 
-def read(path: str, policy: Policy, most: int = LARGEST, least: int = 1) -> File | Refusal:
+def read(path: str, policy: Policy, most: int = MAX_BYTES, least: int = 1) -> File | Refusal:
     """The whole file, of at least `least` and at most `most` bytes."""
     asked = _asked(path, policy)
     if isinstance(asked, Refusal):

@@ -302,7 +302,7 @@ async def test_always_tells_a_seeing_model_too_and_off_tells_nobody() -> None:
     [
         pytest.param({"type": "file", "file_id": "file_1"}, "attach", id="an id"),
         pytest.param(
-            {"type": "url", "url": "https://127.0.0.1/a.png"}, "public https address", id="a loopback address"
+            {"type": "url", "url": "https://127.0.0.1/a.png"}, "config set network on", id="a loopback address"
         ),
     ],
 )

@@ -193,7 +193,6 @@ def test_an_unknown_upstream_is_one_clear_line(tmp_path: Path) -> None:
         "http://127.0.0.1/u/work/../x",
         "/u/work/../sightline/metrics",
         "/u/work/../mcp",
-        "*",
     ],
 )
 def test_a_path_that_leads_out_of_its_upstream_is_refused_and_reaches_nobody(tmp_path: Path, target: str) -> None:

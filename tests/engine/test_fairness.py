@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import sha256
 
 from sightline.engine.fairness import FairSemaphore
 from tests.engine.parts import ScriptedSeer, Stage, a_while, asking, picture, turns, visitor
@@ -51,7 +52,9 @@ async def test_looks_of_one_caller_do_not_keep_those_of_another_waiting() -> Non
     stage = Stage(seer)
     greedy = asyncio.ensure_future(stage.prepare(asking(*(picture(seed) for seed in range(12))), visitor("greedy")))
     await turns(lambda: seer.at_once == 4)
-    modest = asyncio.ensure_future(stage.prepare(asking(picture(20)), visitor("modest")))
+    theirs, name = visitor("modest"), sha256(picture(20)).hexdigest()
+    modest = asyncio.ensure_future(stage.prepare(asking(picture(20)), theirs))
+    await turns(lambda: stage.record.image(theirs.scope, name))  # it is kept just before it waits to be looked at
     await a_while()
     seer.gate.set()
     await asyncio.gather(greedy, modest)

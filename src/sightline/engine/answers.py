@@ -58,6 +58,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _AT_ONCE = 8  # images of one request that are worked on at a time
+_BEGUN_AT_ONCE = 16  # looks
 _FILES = 4096  # of which it is known whether they were there
 _TOO_DEEP = Refusal("unavailable", "the conversation is nested too deep to be named", "begin a new one")
 _BROKEN = Refusal("unavailable", "something went wrong inside Sightline while it was read", "ask for it again")
@@ -159,6 +160,8 @@ class Answers:
                 elif isinstance(need, Look | Compare):
                     stands = place(need.message)
                     flights[need] = waiting.enter_context(self._flight(need, stands, visitor, rules))
+                    if len(flights) % _BEGUN_AT_ONCE == 0:
+                        await asyncio.sleep(0)  # what was begun takes its first steps, and others get their turn
                 else:
                     pixels.append(need)
             if paths:  # of everything that was ever retired: one thread for all

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 8  # of the 32 and more that an event loop has for everything
 
 
 class FairSemaphore:
@@ -52,3 +58,15 @@ class FairSemaphore:
                 future.set_result(None)
                 return
         self._free += 1
+
+
+class FairThreads:
+    """Short work in the threads that all share, such as writing to the record: few at a time, callers in turns."""
+
+    def __init__(self) -> None:
+        self._turns = FairSemaphore(_THREADS)
+
+    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work` in a thread when it is the caller's turn, and return what it returns."""
+        async with self._turns.turn(caller):
+            return await asyncio.to_thread(work, *args, **kwargs)

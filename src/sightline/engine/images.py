@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sightline.engine.again import Again
 from sightline.engine.eyes import probed
+from sightline.engine.fairness import FairThreads
 from sightline.engine.shelf import Shelf
 from sightline.model.facts import Kept
 from sightline.model.image import Image
@@ -30,6 +31,7 @@ class Images:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._again = Again()
+        self._threads = FairThreads()
         self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
 
     async def find_digest(self, inline: Inline) -> str | Refusal:
@@ -59,7 +61,7 @@ class Images:
 
     async def keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         """An image into the record, so that a reference to it can be given."""
-        return await asyncio.to_thread(self._keep, inline, visitor)
+        return await self._threads.run(visitor.scope, self._keep, inline, visitor)
 
     def _keep(self, inline: Inline, visitor: Visitor) -> Kept | Refusal:
         image = self.opened(inline)

@@ -6,7 +6,6 @@ is for the turn that it was made in. Either is kept at its place with the first 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from typing import TypeVar
 from sightline.engine import flights
 from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes
-from sightline.engine.fairness import FairSemaphore
+from sightline.engine.fairness import FairSemaphore, FairThreads
 from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.options import Options, SeersOf
@@ -85,6 +84,7 @@ class Looks:
         self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
         self._flights: Here[Description | Refusal] = Here()
         self._turns_to_ask = FairSemaphore(_AT_ONCE)
+        self._threads = FairThreads()
 
     async def look(self, need: Look, place: Place, visitor: Visitor, profile: Profile) -> Description | Refusal:
         if not isinstance(need.image, Inline):
@@ -172,7 +172,7 @@ class Looks:
     async def skip(self, visitor: Visitor, why: Refusal, *images: str) -> None:
         """That nobody was asked, for people who wonder."""
         entry = Entry("vision_proxy.skip", images, about={"reason": str(why)})
-        await asyncio.to_thread(self._record.note, visitor.scope, entry)
+        await self._threads.run(visitor.scope, self._record.note, visitor.scope, entry)
 
     async def _once(
         self, seers: Sequence[Seer | Refusal], image: Image, place: Place, visitor: Visitor
@@ -191,7 +191,7 @@ class Looks:
         self, seers: Sequence[Seer | Refusal], image: Image, words: str, said: Sequence[str], visitor: Visitor
     ) -> Description | Refusal:
         # Bytes are stored before a reference to them is emitted.
-        kept = await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
+        kept = await self._threads.run(visitor.scope, self._record.keep_image, visitor.scope, image)
         prompts: list[Json] = [*self._prompts(seers)]
         name = flights.named("describe", image.sha256, [*names_of(seers)], prompts, words)
 
@@ -207,7 +207,7 @@ class Looks:
             made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
             if not said or made.seer == LOCAL:  # which looks at pixels alone
                 prompt = version(self._options.instructions, made.form)
-                await asyncio.to_thread(self._record.keep_description, visitor.scope, made, prompt)
+                await self._threads.run(visitor.scope, self._record.keep_description, visitor.scope, made, prompt)
         return made
 
     async def _one(self, seer: Seer, image: Image, said: Sequence[str], visitor: Visitor) -> Description | Refusal:
@@ -240,7 +240,7 @@ class Looks:
             noted = replace(noted, error=answer.code)
         else:
             noted = replace(noted, usage=answer.usage, cost_usd=self._options.price(seer.name, answer.usage))
-        await asyncio.to_thread(self._record.note, visitor.scope, noted)
+        await self._threads.run(visitor.scope, self._record.note, visitor.scope, noted)
         return answer
 
 

@@ -34,6 +34,7 @@ class Place:
 def places(known: Chain, scene: Scene, messages: Sequence[Json], texts: Texts) -> Callable[[int], Place]:
     """The place of each message."""
     turn = turns(scene)
+    words = _Words(scene.messages, messages, texts)
 
     def named(index: int) -> str:
         """A turn goes by the name of the message that opens it: by all that was said up to there."""
@@ -45,36 +46,59 @@ def places(known: Chain, scene: Scene, messages: Sequence[Json], texts: Texts) -
         return Place(
             named(opened),
             named(now),
-            lambda: _recent(scene.messages[: index + 1], messages, texts),
-            lambda: _spoken(scene.messages[opened], messages[opened], texts) if 0 <= opened < len(messages) else "",
-            lambda: _answered(scene.messages[: max(opened, 0)], messages, texts),
+            lambda: _recent(words, index),
+            lambda: words.of(opened) if opened >= 0 else "",
+            lambda: words.of(words.last(opened - 1, by_assistant=True)),
         )
 
     return place
 
 
-def _recent(heard: Sequence[Message], messages: Sequence[Json], texts: Texts) -> list[str]:
+class _Words:
+    """What was said in the messages of a conversation. Each is looked at once, however many images ask for it."""
+
+    def __init__(self, heard: Sequence[Message], messages: Sequence[Json], texts: Texts) -> None:
+        self._heard, self._messages, self._texts = heard, messages, texts
+        self._known: dict[int, str] = {}
+        self._last: dict[tuple[bool, int], int] = {}
+
+    def of(self, index: int) -> str:
+        """Return the words of a message; none if there is no such message."""
+        if not 0 <= index < min(len(self._heard), len(self._messages)):
+            return ""
+        if index not in self._known:
+            self._known[index] = _spoken(self._heard[index], self._messages[index], self._texts)
+        return self._known[index]
+
+    def speaks(self, index: int) -> bool:
+        return self._heard[index].role == "assistant"
+
+    def last(self, index: int, *, by_assistant: bool = False) -> int:
+        """Return the last message up to this one in which something was said, or -1."""
+        passed = []
+        index = min(index, len(self._heard) - 1)
+        while index >= 0 and (by_assistant, index) not in self._last:
+            if (self.speaks(index) or not by_assistant) and self.of(index):
+                break
+            passed.append(index)
+            index -= 1
+        found = self._last.get((by_assistant, index), index)
+        self._last.update({(by_assistant, each): found for each in passed})
+        return found
+
+
+def _recent(words: _Words, index: int) -> list[str]:
     """The newest first for the room that there is, and then in their order."""
     found: list[str] = []
     room = IN_ALL
-    for about, message in reversed(list(zip(heard, messages, strict=False))):
-        text = _spoken(about, message, texts)
-        if not text:
-            continue
-        speaks = about.role == "assistant"
+    index = words.last(index)
+    while index >= 0 and room > len("Assistant: ") and len(found) < MESSAGES:
+        text, speaks = words.of(index), words.speaks(index)
         lead = "Assistant: " if speaks else "User: "
-        short = f"{lead}{_cut(text, BY_ASSISTANT) if speaks else text}"
-        found.append(_cut(short, room))
+        found.append(_cut(f"{lead}{_cut(text, BY_ASSISTANT) if speaks else text}", room))
         room -= len(found[-1])
-        if room <= len("Assistant: ") or len(found) == MESSAGES:
-            break
+        index = words.last(index - 1)
     return found[::-1]
-
-
-def _answered(heard: Sequence[Message], messages: Sequence[Json], texts: Texts) -> str:
-    """The last words of the assistant in these messages."""
-    said = reversed([each for each in zip(heard, messages, strict=False) if each[0].role == "assistant"])
-    return next(filter(None, (_spoken(about, message, texts) for about, message in said)), "")
 
 
 def _spoken(about: Message, message: Json, texts: Texts) -> str:

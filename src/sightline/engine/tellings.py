@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-
+from sightline.engine.fairness import FairThreads
 from sightline.engine.shelf import Shelf
 from sightline.model.ports import Record
 from sightline.model.telling import Said, Telling, read
@@ -15,6 +14,7 @@ _UNTAKEN = 4096
 class Tellings:
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._threads = FairThreads()
         self._untaken: Shelf[Telling] = Shelf(_UNTAKEN)  # what the record had no room for: nobody is asked twice
 
     def told(self, visitor: Visitor, turn: str, *images: str) -> Said | None:
@@ -30,7 +30,7 @@ class Tellings:
         if not telling.turn:
             return read(telling)
         key = visitor.scope, telling.turn, telling.images
-        stands = await asyncio.to_thread(self._record.tell, visitor.scope, telling)
+        stands = await self._threads.run(visitor.scope, self._record.tell, visitor.scope, telling)
         if self._record.told(*key) is None:
             self._untaken.put(key, stands)
         return read(stands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import assert_never
@@ -207,3 +207,21 @@ def moved(sights: Sequence[Sight], tree: Json, dialect: Dialect) -> list[Json]:
         content += [dialect.words(led)] if led else []
         content.append(unmarked(block(sight, tree, dialect)))
     return content
+
+
+def by_run(sights: Iterable[Sight], end_of: Callable[[int], int]) -> Iterator[tuple[int, list[Sight]]]:
+    """The sights of each run of messages, with the index behind the run; `end_of` a message finds that once for a run.
+
+    The sights are in the order of their messages.
+    """
+    end, run = -1, list[Sight]()
+    for sight in sights:
+        if sight.message >= end:
+            found = end_of(sight.message)
+            if run and found != end:
+                yield end, run
+                run = []
+            end = found
+        run.append(sight)
+    if run:
+        yield end, run

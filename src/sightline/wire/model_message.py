@@ -19,7 +19,7 @@ from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire.inline import address, inline, picture_in, standard
 from sightline.wire.jsontree import dumps
-from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, result
+from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, result
 from sightline.wire.reader import Reader
 from sightline.wire.shape import Texts, at, entries, items, text_in, word_in
 
@@ -164,10 +164,10 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
     for place, group in groupby(held, key=lambda sight: sight.place[:_OUTPUT]):
         edits += _neutral(place, list(group), tree)
     leaving = [sight for sight in held if has_pixels(sight)]
-    for end, run in groupby(leaving, key=lambda sight: _run_end(sight, tree)):
+    for end, run in by_run(leaving, lambda message: _run_end(message, tree)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
-        shown = [part for sight in _in_call_order(list(run), tree) for part in _moved(sight, tree)]
+        shown = [part for sight in _in_call_order(run, tree) for part in _moved(sight, tree)]
         edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
     return edits
 
@@ -215,9 +215,9 @@ def _moved(sight: Sight, tree: Json) -> list[Json]:
     return [*lead, {**part, **beside}]
 
 
-def _run_end(sight: Sight, tree: Json) -> int:
-    """The index just after the run of tool messages in which a sight stands."""
-    end = sight.message
+def _run_end(message: int, tree: Json) -> int:
+    """The index just after the run of tool messages in which this one stands."""
+    end = message
     while at(tree, ITEMS, end, "role") == "tool":
         end += 1
     return end

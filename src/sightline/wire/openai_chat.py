@@ -16,7 +16,7 @@ from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Opaque, Source
 from sightline.wire import anthropic, blocks
 from sightline.wire.inline import address, pictured
-from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, moved, result
+from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader
 from sightline.wire.rescue import announces
 from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
@@ -132,10 +132,10 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
         edits += result((ITEMS, message, "content"), list(group), tree, DIALECT, hoist=hoist)
     said = items(tree, ITEMS)
     leaving = filter(has_pixels, held) if hoist else ()
-    for end, run in groupby(leaving, key=lambda sight: _run_end(sight.message, said)):
+    for end, run in by_run(leaving, lambda message: _run_end(message, said)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), {"role": "assistant", "content": marks.BRIDGE}))
-        shown = moved(_in_call_order(list(run), said), tree, DIALECT)
+        shown = moved(_in_call_order(run, said), tree, DIALECT)
         edits.append(Insert((ITEMS, end), {"role": "user", "content": shown}))
     return edits
 

@@ -7,7 +7,7 @@ into a user message behind the run of outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from sightline.model import marks
@@ -16,7 +16,7 @@ from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Opaque, Source
 from sightline.wire.inline import address, pictured
-from sightline.wire.lowering import Block, Dialect, has_pixels, in_place, in_words, moved, result
+from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, in_words, moved, result
 from sightline.wire.reader import Reader, is_said
 from sightline.wire.rescue import announces
 from sightline.wire.shape import Texts, at, entries, items, parsed, text_in, value_in, word_in
@@ -172,10 +172,11 @@ def lower(scene: Scene, tree: Json, profile: Profile) -> list[Edit]:
         else:
             edits += result((ITEMS, message, "output"), brought, tree, DIALECT, hoist=hoist)
         leaving += filter(has_pixels, brought) if hoist or is_text else ()
-    for end, run in groupby(leaving, key=lambda sight: _run_end(sight.message, said)):
+    order = _call_order(said) if len(leaving) > 1 else {}
+    for end, run in by_run(leaving, lambda message: _run_end(message, said)):
         if profile.tool_images == "bridge":
             edits.append(Insert((ITEMS, end), _message("assistant", marks.BRIDGE)))
-        shown = moved(_in_call_order(list(run), said), tree, DIALECT)
+        shown = moved(_in_call_order(run, order), tree, DIALECT)
         edits.append(Insert((ITEMS, end), _message("user", [_detailed(part) for part in shown])))
     return edits
 
@@ -210,12 +211,14 @@ def _past(passes: Callable[[Json], bool], said: Sequence[Json], start: int) -> i
     return next((index for index in range(start, len(said)) if not passes(said[index])), len(said))
 
 
-def _in_call_order(sights: list[Sight], said: Sequence[Json]) -> list[Sight]:
+def _call_order(said: Sequence[Json]) -> dict[str, int]:
     """Of calls with one id the first counts, so that no later one moves what was sent before."""
-    if len(sights) == 1:
-        return sights
     order: dict[str, int] = {}
     for item in said:
         if _is_call(item):
             order.setdefault(text_in(item, "call_id"), len(order))
+    return order
+
+
+def _in_call_order(sights: list[Sight], order: Mapping[str, int]) -> list[Sight]:
     return sorted(sights, key=lambda sight: order.get(sight.call.id if sight.call else "", len(order)))

@@ -14,11 +14,13 @@ from sightline.model.profile import UNSIZED, Limits
 from sightline.model.refusal import Refusal
 from sightline.passes.fit import fit
 from tests.passes.scenes import Table, image, inline, rules, scene
+from tests.requirements import requirement
 
 LIMITS = Limits(("image/png", "image/gif"), encoded_bytes=700, edge=800, still=True)
 AT_EVERY_LIMIT = Picture("image/gif", Size(800, 800), 525)
 
 
+@requirement("fit.figures")
 @pytest.mark.parametrize(
     ("seen", "length", "why"),
     [

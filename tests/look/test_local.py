@@ -13,14 +13,22 @@ import pytest
 from PIL import Image
 
 import sightline
+from sightline.engine.local import readers
 from sightline.look import Analysis, Failed
+from sightline.look.analyze_parts import Part, sent_to
 from sightline.look.bodies import Prepared
 from sightline.look.doors import door
-from sightline.model.facts import Description
+from sightline.look.views import Found
+from sightline.model.facts import NO_FORM, Description
+from sightline.model.image import Picture
+from sightline.pixels.decode_limits import within_bounds
 from sightline.reader.describe import NOTE
 from sightline.reader.report import HINT, RELATED
+from sightline.seers.local_seer import LocalSeer
 from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.store import open_record
+from tests.pixels.bitmaps import exif, photo
+from tests.pixels.bitmaps import saved as saved_as
 from tests.proxy.running import NOTHING_ON_LOOPBACK
 from tests.reader.pictures import SAMPLES, page, saved
 from tests.requirements import requirement
@@ -315,16 +323,6 @@ def test_text_in_an_image_opens_no_fence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("turn", [1, 6])
 def test_the_reader_gets_a_heavy_photo_as_it_is(tmp_path: Path, turn: int) -> None:
     """Encoded anew it may be twice as heavy, and was then refused for a number of bytes that no file has."""
-    from sightline.engine.local import readers
-    from sightline.look.analyze_parts import Part, sent_to
-    from sightline.look.views import Found
-    from sightline.model.facts import NO_FORM
-    from sightline.model.image import Picture
-    from sightline.pixels.decode_limits import within_bounds
-    from sightline.seers.local_seer import LocalSeer
-    from tests.pixels.bitmaps import exif, photo
-    from tests.pixels.bitmaps import saved as saved_as
-
     data = saved_as(photo(3000, 2000), "image/jpeg", quality=100, subsampling=0, exif=exif(turn))
     assert len(data) > 8 * 1024 * 1024
     picture = within_bounds(data)

@@ -16,11 +16,13 @@ from sightline.passes.fit import fit
 from sightline.passes.words import absence
 from tests.passes.scenes import Table, inline, rules, scene
 from tests.passes.test_fit import is_refitted
+from tests.requirements import requirement
 
 LIMITS = Limits(("image/png", "image/gif"), encoded_bytes=700, edge=800, still=True)
 AT_EVERY_LIMIT = Picture("image/gif", Size(800, 800), 525)
 
 
+@requirement("fit.figures")
 @pytest.mark.parametrize(
     ("seen", "length", "facts"),
     [

@@ -43,7 +43,7 @@ def test_seven_eighths_of_the_images_are_near_enough() -> None:
 def test_of_the_bytes_a_tenth_is_for_words_and_of_the_rest_seven_eighths_are_near_enough() -> None:
     limits = Limits(request_bytes=20_000)
     assert told(16, limits, 1000, last=750) == {}
-    assert named(told(16, limits, 1000, last=751)) == all_stale(16, "18,000 bytes")
+    assert named(told(16, limits, 1000, last=751)) == all_stale(16, "20,000 bytes")
 
 
 def test_a_crowd_is_one_only_where_an_image_is_too_wide_for_it() -> None:

@@ -34,7 +34,7 @@ def test_a_larger_one_is_refused_and_nobody_is_asked_to_open_it() -> None:
         assert table.asked == []
 
 
-@requirement("permit.size")
+@requirement("permit.size", "fit.figures")
 @pytest.mark.parametrize("line", [64, 76])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", rb"\r\n"])
 @pytest.mark.parametrize(("length", "allowed"), [(ENCODED, True), (ENCODED + 400, False)])

@@ -139,6 +139,13 @@ def test_a_task_that_takes_all_memory_costs_a_refusal() -> None:
         assert isinstance(workers.ask("echo", b"x" * 1000), Reply)
 
 
+@requirement("bound.memory")
+def test_an_answer_that_is_longer_than_any_image_is_not_read() -> None:
+    with Workers(TASKS, count=1, limits=Limits(seconds=60, memory=1 << 30)) as workers:
+        assert code_of(workers.ask("echo", bytes((1 << 27) + 1))) == "corrupt"
+        assert isinstance(workers.ask("echo", b"x"), Reply)
+
+
 def test_what_a_library_prints_is_no_answer(hostile: Workers) -> None:
     assert hostile.ask("babble", b"") == Reply({}, b"")
 

@@ -109,6 +109,7 @@ class _Fold:
         self._images = self._wide = self._encoded = 0  # what the limits of a provider are about
         self._edge = limits.crowd_edge or inf
         self._crowd, self._count = limits.crowd, limits.count
+        self._request = limits.request_bytes
         self._bytes = None if limits.request_bytes is None else limits.request_bytes * 9 // 10
         self._crowded, self._many, self._heavy = map(_near, (self._crowd, self._count, self._bytes))
         self._spoke = False
@@ -213,7 +214,8 @@ class _Fold:
             old = sum(map(self._is_old, self._live)) if hard and load > most else 0
             leaving = min(old, bisect_left([0, *accumulate(weights)], excess))
         if leaving:
-            self._leave(0, leaving, message, f"the provider takes {most:,} {what} at most")
+            named = self._request if what == "bytes" else most
+            self._leave(0, leaving, message, f"the provider takes {named:,} {what} at most")
 
     def _is_old(self, one: _Live) -> bool:
         """The model has had a step to look at it, and others have come since."""

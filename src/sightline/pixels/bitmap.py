@@ -199,7 +199,8 @@ class _Load:
         if box.y + box.height < image.height and image.width * image.height <= most:
             plain = _bare(plain)
         elif box.y + box.height < image.height and self.picture.mime in _BY_ROWS:
-            again().avg()
+            small = {"shrink": _BLOCK} if self.picture.mime == "image/jpeg" else {}
+            _opened_again(self.data, self.picture, small).avg()
         part = plain.crop(box.x, box.y, box.width, box.height)
         if size != box.size and part.hasalpha() and _is_opaque(_plain(again(), again)):
             part = _without_alpha(part)  # to shrink an alpha channel costs much more

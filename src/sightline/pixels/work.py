@@ -19,7 +19,8 @@ Task = Callable[[bytes, Json], tuple[Json, bytes] | Refusal]
 
 NO_MEMORY = Refusal("too_large", "the image needs too much memory", "send a smaller one")
 _LENGTHS = struct.Struct(">IQ")
-_MOST = 1 << 28  # bytes of a frame
+MAX_WORK = 1 << 28  # bytes of a frame that a worker is sent
+MAX_ANSWER = 1 << 27  # … and that it answers with
 _GRACE = 1.0  # seconds after which a worker that nobody ends any more ends itself
 
 
@@ -30,13 +31,13 @@ def send(stream: IO[bytes], facts: Json, data: bytes) -> None:
     stream.flush()
 
 
-def receive(stream: IO[bytes]) -> tuple[Json, bytes] | None:
-    """The next frame; None where the stream ends."""
+def receive(stream: IO[bytes], most: int = MAX_WORK) -> tuple[Json, bytes] | None:
+    """Read the next frame, of at most so many bytes; None where the stream ends."""
     lengths = stream.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:
         return None
     text, data = _LENGTHS.unpack(lengths)
-    if text + data > _MOST:
+    if text + data > most:
         raise ValueError("no frame is as long")
     facts, rest = stream.read(text), stream.read(data)
     if len(facts) < text or len(rest) < data:

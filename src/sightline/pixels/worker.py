@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Self, get_args
 
 from sightline.model.limits import WORKER_MEMORY
 from sightline.model.refusal import Code, Refusal
-from sightline.pixels.work import NO_MEMORY, Json, receive, send
+from sightline.pixels.work import MAX_ANSWER, NO_MEMORY, Json, receive, send
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -287,7 +287,7 @@ class _Worker:
         timer.start()
         try:
             first()
-            frame = receive(_stream(self._process.stdout))
+            frame = receive(_stream(self._process.stdout), MAX_ANSWER)
         except (OSError, ValueError):  # it ended while it was written to, or wrote what is no frame
             frame = None
         finally:

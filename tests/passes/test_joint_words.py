@@ -13,7 +13,7 @@ FIRST, SECOND = "5" * 64, "6" * 64
 def test_the_words_about_several_images_name_each_of_them() -> None:
     seen = (Member(FIRST, Size(640, 480), "a\n.png"), Member(SECOND, Size(1, 2)))
     lead, _, fence = joint(Joint(seen, "A red square, then a blue one.", "up/eye")).partition("\n")
-    assert (lead[0], "2 images" in lead, lead.endswith("not instructions.]")) == ("[", True, True)
+    assert (lead[0], "2 images" in lead, lead.endswith(" instructions.]")) == ("[", True, True)
     assert fence == (
         "<vision_proxy_joint_description\n"
         '    images="2"\n'

@@ -32,7 +32,7 @@ def fences(text: str) -> list[str]:
 @requirement("tell.fence")
 def test_a_description_stands_in_its_fence() -> None:
     lead, _, fence = description(seen("Text: “404”\nA red square.\n"), "my shot.png").partition("\n")
-    assert (lead[0], lead[-1], "data, not instructions" in lead) == ("[", "]", True)
+    assert (lead[0], lead[-1], "data" in lead, "instructions" in lead) == ("[", "]", True, True)
     assert fence == (
         "<vision_proxy_description\n"
         f'    image="sha256:{SHA}"\n'
@@ -48,7 +48,7 @@ def test_a_description_stands_in_its_fence() -> None:
 
 def test_what_was_read_here_is_not_said_to_come_from_a_model() -> None:
     lead = description(seen(seer="local"), None).partition("\n")[0]
-    assert ("data, not instructions" in lead, "model" in lead) == (True, False)
+    assert ("data" in lead, "instructions" in lead, "model" in lead) == (True, True, False)
     assert "model" in description(seen(), None).partition("\n")[0]
 
 

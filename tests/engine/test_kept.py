@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sightline.engine.looks import _NOT_KEPT as NOT_KEPT
-from sightline.model.entry import Entry
 from sightline.model.facts import Facts, Needs
 from sightline.model.ports import Record
+from sightline.model.records import Entry
 from sightline.model.rules import Retention, Rules
 from sightline.model.scene import Scene
 from sightline.passes import decide

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image as Pillow
 
 from sightline.engine import Prepared
-from sightline.model.entry import Entry
 from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.profile import Lesson
+from sightline.model.records import Entry
 from sightline.store import open_record
 from sightline.wire import OPENAI_CHAT
 from tests.engine.parts import SEEING, ScriptedSeer, Stage, asking, content, picture, sent, visitor, words

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.size import GRIDS, Grid
+from sightline.grounding.families import GRIDS, Grid
 from sightline.model.geometry import Size
 from tests.requirements import requirement
 

@@ -6,7 +6,7 @@ import pytest
 
 from sightline.model.facts import Facts
 from sightline.model.fate import Refused
-from sightline.model.limits import MAX_BYTES
+from sightline.model.image import MAX_BYTES
 from sightline.model.scene import Scene
 from sightline.model.source import Inline, Link, Opaque
 from sightline.passes.permit import permit

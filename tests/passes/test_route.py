@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.scene import Message, Role, Scene, Sight
-from sightline.passes.route import route
+from sightline.passes.together import route
 from tests.passes.scenes import inline
 from tests.requirements import requirement
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
-from sightline.model.limits import MAX_BYTES, MAX_EDGE
+from sightline.model.image import MAX_BYTES, MAX_EDGE, Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import check, decode, resized, scaled
 from sightline.pixels.decode_limits import within_bounds

@@ -13,8 +13,7 @@ from PIL import Image, ImageOps
 
 from sightline.model.crop import REGIONS, Region, resolve
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Picture
-from sightline.model.limits import HELD_BYTES
+from sightline.model.image import HELD_BYTES, Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import decode_part
 from sightline.pixels.crop import inside

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from sightline.model.geometry import Map, Rect, Size
-from sightline.model.image import Fitted, Picture, Target, base64_length
+from sightline.model.image import MAX_BYTES, MAX_EDGE, Fitted, Picture, Target, base64_length
 from sightline.model.image import Image as Made
-from sightline.model.limits import MAX_BYTES, MAX_EDGE
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Crops, Flat, Padded, Patches, Sizing, Tiles, seen, tokens
 from sightline.pixels.bitmap import check, decode

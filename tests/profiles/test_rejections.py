@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import Limits
-from sightline.profiles.errors import sentences
 from sightline.profiles.preset import MIB
-from sightline.profiles.rejections import Rejection, lesson
-from sightline.profiles.wordings import WHY, WORDINGS, Kind
+from sightline.profiles.rejections import WHY, WORDINGS, Kind, Rejection, lesson, sentences
 from tests.requirements import requirement
 
 REJECTIONS: list[tuple[int, str, Kind, Limits]] = [

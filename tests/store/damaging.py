@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sightline.model.answered import Answered
 from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
 from sightline.model.receipt import Filed, Omission, Receipt
-from sightline.model.telling import Telling
+from sightline.model.records import Answered, Telling
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
 from tests.store.test_entries import CALL

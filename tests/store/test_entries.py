@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from sightline.model.asking import Usage
-from sightline.model.entry import Entry, Spent
 from sightline.model.ports import Record
+from sightline.model.records import Entry, Spent
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
 from tests.requirements import requirement

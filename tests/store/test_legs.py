@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.answered import Answered
 from sightline.model.ports import Record
+from sightline.model.records import Answered
 from sightline.model.scene import Json
 from sightline.store import open_record
 from sightline.store.bounds import TABLES

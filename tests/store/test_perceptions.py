@@ -12,9 +12,9 @@ import pytest
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
-from sightline.model.perception import Perception, perception_id
 from sightline.model.ports import Record
 from sightline.model.profile import Limits
+from sightline.model.records import Perception, perception_id
 from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.store.migrations import STEPS

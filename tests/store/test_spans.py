@@ -18,8 +18,8 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as na
 from opentelemetry.trace import SpanKind, StatusCode
 
 from sightline.model.asking import Usage
-from sightline.model.entry import Entry
 from sightline.model.ports import Record
+from sightline.model.records import Entry
 from sightline.store.spans import short
 from tests.requirements import requirement
 from tests.store.test_entries import CALL, CAT, DOG, OTHERS
@@ -116,7 +116,7 @@ def test_whoever_watches_does_not_disturb(record: Record, monkeypatch: pytest.Mo
 def test_nobody_else_pays_for_it() -> None:
     code = (
         "import sys; from pathlib import Path; from sightline.store import open_record\n"
-        "from sightline.model.entry import Entry\n"
+        "from sightline.model.records import Entry\n"
         "open_record(Path('unused'), kind='memory').note('', Entry('vision_proxy.command'))\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )

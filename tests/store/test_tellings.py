@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sightline.model.facts import Description, Joint, Member
 from sightline.model.geometry import Size
 from sightline.model.ports import Record
+from sightline.model.records import Said, Telling, read, written
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.telling import Said, Telling, read, written
 from sightline.store import open_record
 from sightline.store.bounds import TABLES
 from tests.requirements import requirement

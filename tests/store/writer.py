@@ -15,7 +15,7 @@ from pathlib import Path
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.perception import Perception
+from sightline.model.records import Perception
 from sightline.store import open_record
 
 

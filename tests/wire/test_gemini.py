@@ -18,7 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Call, Json, Message, Path, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire import GEMINI as WIRE
-from sightline.wire.endpoint import Endpoint
+from sightline.wire.codec import Endpoint
 from sightline.wire.jsontext import lift
 from tests.invariants.conversations import IMAGE, NULL, WORDS, Conversation, contents, fates
 from tests.requirements import requirement

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from sightline.model.edit import Edit, Insert, Remove, Replace
 from sightline.model.scene import Json
-from sightline.wire.jsonpatch import patched
+from sightline.wire.jsonedits import graft, patched
 from sightline.wire.jsontext import STRIDE, Document, lift
-from sightline.wire.jsontree import graft
 from tests.requirements import requirement
 from tests.wire.json_texts import (
     Box,

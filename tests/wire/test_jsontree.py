@@ -10,8 +10,8 @@ from hypothesis import given
 
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
 from sightline.model.scene import Json, Path
+from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import lift
-from sightline.wire.jsontree import graft
 from tests.requirements import requirement
 from tests.wire.bodies import TOKEN
 from tests.wire.json_texts import Box, any_values, documents_and_edits, written

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.loop import LOOPS, Past
 from sightline.wire.loop.leg import Block, known_by, seen, summed
 from sightline.wire.loop.leg import leg as leg_of

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightline.model.scene import Json
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.loop import LOOPS, Loop, Offer, Past, Result
 from sightline.wire.loop.leg import Block, known_by, leg, seen
 from tests.proxy.legs import ITEMS, WIRES, Call, Leg, Script, answer, body, events, said, tools, user

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from sightline.model.edit import Edit, Insert, Replace
+from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import lift
-from sightline.wire.jsontree import graft
 from tests.wire.bodies import TOKEN
 
 

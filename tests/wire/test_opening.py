@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sightline.profiles.rejections import lesson
-from sightline.wire.opening import ANSWER, Rejected, opening
+from sightline.wire.listen import ANSWER, Rejected, opening
 from tests.requirements import requirement
 from tests.wire.test_listen import CHAT, CONTENTS, MESSAGES, RESPONSES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sightline.wire import WIRES
-from sightline.wire.endpoint import Endpoint
+from sightline.wire.codec import Endpoint
 
 
 @pytest.mark.parametrize(

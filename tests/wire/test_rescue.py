@@ -18,7 +18,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Scene
 from sightline.model.source import Inline
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.shape import Whole
 from tests.requirements import requirement
 from tests.wire.bodies import HOISTING, MARK, block, body, calling, image, lowered, part, read, result, text, tool, user

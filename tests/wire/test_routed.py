@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.edit import Edit, Insert, Replace
-from sightline.model.routing import Routing
+from sightline.model.rules import Routing
 from sightline.model.scene import Json
 from sightline.wire import WIRES
+from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import lift
-from sightline.wire.jsontree import graft
 from sightline.wire.routed import address, routed
 from tests.requirements import requirement
 from tests.wire.bodies import TOKEN

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sightline.model.scene import Json
 from sightline.wire.jsontext import lift
-from sightline.wire.said import words
-from sightline.wire.shape import Whole
+from sightline.wire.shape import Whole, words
 from tests.wire.bodies import TOKEN, block, result, text
 from tests.wire.json_texts import base64_like
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import WireName
-from sightline.wire.saying import EVENTS, JSON, Saying, said
+from sightline.wire.replies import EVENTS, JSON, Saying, said
 from tests.requirements import requirement
 from tests.scripted.server import Reply, Server
 

@@ -16,8 +16,8 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.model.entry import Spent
     from sightline.model.receipt import Filed
+    from sightline.model.records import Spent
     from sightline.model.scene import Json
 
 EXAMPLE = """  sightline usage

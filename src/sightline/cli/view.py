@@ -55,8 +55,7 @@ def run(args: Namespace) -> int:
 
 def _for_file(door: Door, mime: str) -> Door:
     """Pixels for a file of this format: whatever may be read may be written, whether or not a model would take it."""
-    from sightline.model.image import Target, base64_length
-    from sightline.model.limits import MAX_BYTES
+    from sightline.model.image import MAX_BYTES, Target, base64_length
 
     return replace(door, target=Target((mime,), encoded_bytes=base64_length(MAX_BYTES)), as_it_is=MAX_BYTES)
 

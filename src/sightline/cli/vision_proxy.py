@@ -44,7 +44,7 @@ _NOTED = ("describe", "redescribe")  # with what they asked, by whoever looks
 
 
 def _note(command: Command) -> None:
-    from sightline.model.entry import Entry
+    from sightline.model.records import Entry
 
     with opened(load()) as record:
         said = " ".join(command.words)

@@ -38,12 +38,11 @@ from sightline.model.facts import (
 )
 from sightline.model.fence import one_line
 from sightline.model.ports import Record
+from sightline.model.records import Telling
 from sightline.model.refusal import Refusal
-from sightline.model.routing import Routing
-from sightline.model.rules import Rules
+from sightline.model.rules import Routing, Rules
 from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
-from sightline.model.telling import Telling
 from sightline.model.upstream import Visitor
 from sightline.model.value import value
 from sightline.passes.permit import permit

@@ -17,16 +17,15 @@ from sightline.engine.places import IN_ALL, Place
 from sightline.engine.tellings import Tellings
 from sightline.grounding.formats import FORMATS
 from sightline.model.asking import Question, bounded
-from sightline.model.entry import Entry
 from sightline.model.facts import Compare, Joint, Member
 from sightline.model.fence import sound
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
+from sightline.model.records import Entry, Telling, read, written
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.telling import Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes import joint
 from sightline.seers.prompt import TOGETHER, with_context, with_form

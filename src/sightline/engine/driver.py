@@ -32,7 +32,7 @@ from sightline.model.scene import Json, Scene, Sight
 from sightline.model.source import Inline
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes import decide
-from sightline.passes.route import route
+from sightline.passes.together import route
 from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.engine.shelf import Shelf
 from sightline.model.geometry import Box, Size
-from sightline.model.limits import HELD_BYTES
+from sightline.model.image import HELD_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Limits, Workers
 from sightline.seers.local_seer import TASK_NAME, LocalSeer

@@ -23,16 +23,15 @@ from sightline.engine.places import Place
 from sightline.engine.shelf import Shelf
 from sightline.engine.tellings import Tellings
 from sightline.model.asking import LOCAL, Answer, Question, bounded
-from sightline.model.entry import Entry
 from sightline.model.facts import NO_FORM, Description, Joint, Look, Member
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
+from sightline.model.records import Entry, Said, Telling, read, written
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.source import Inline
-from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.words import fallen
 from sightline.seers.asking import AGAIN

@@ -9,8 +9,7 @@ from sightline.model.scene import Json, Message, Scene
 from sightline.passes.together import turns
 from sightline.wire.chain import Chain
 from sightline.wire.reader import is_said
-from sightline.wire.said import words
-from sightline.wire.shape import Texts
+from sightline.wire.shape import Texts, words
 
 MESSAGES = 8  # the last ones that somebody has said something in
 BY_ASSISTANT = 500  # characters of each message of the assistant's

@@ -12,8 +12,8 @@ from sightline.model.receipt import Receipt
 from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene
 from sightline.wire import routed
+from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import Buffer, Document
-from sightline.wire.jsontree import graft
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sightline.grounding.size import GRIDS
+from sightline.grounding.families import GRIDS
 from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Target, base64_length
-from sightline.model.limits import HELD_BYTES
+from sightline.model.image import HELD_BYTES, Image, Target, base64_length
 from sightline.model.ports import Seer
 from sightline.passes.fit import target
 from sightline.pixels.worker import Reply

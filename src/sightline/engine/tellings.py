@@ -5,7 +5,7 @@ from __future__ import annotations
 from sightline.engine.fairness import FairThreads
 from sightline.engine.shelf import Shelf
 from sightline.model.ports import Record
-from sightline.model.telling import Said, Telling, read
+from sightline.model.records import Said, Telling, read
 from sightline.model.upstream import Visitor
 
 _UNTAKEN = 4096

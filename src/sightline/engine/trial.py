@@ -28,12 +28,11 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Json, Scene
 from sightline.passes.label import label
 from sightline.pixels.card import CODE_LENGTH, COLOURS, SIZE, Card
-from sightline.profiles.errors import sentences
-from sightline.profiles.rejections import DENIED
+from sightline.profiles.rejections import DENIED, sentences
 from sightline.profiles.rejections import lesson as rejected
 from sightline.seers.asking import posted, unthought
 from sightline.wire import WIRES
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.shape import Whole
 
 Verdict = Literal["sees", "does not see", "refused", "could not tell"]

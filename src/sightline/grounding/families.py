@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal
 
 from sightline.grounding.formats import FORMATS
 from sightline.model.facts import NO_FORM
+from sightline.model.geometry import Size
 
 Tier = Literal[
     1,  # made for it
@@ -148,3 +150,29 @@ def _entry(names: Iterable[str], entries: Mapping[str, str]) -> str | None:
 
 def _plain(model: str) -> str:
     return re.sub(r"[\s_]+", "-", model.strip().lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Both sides are multiples of `step`, and the area is within bounds; the shape may change a little."""
+
+    step: int
+    fewest: int  # pixels
+    most: int
+
+    def seen(self, size: Size) -> Size:
+        width, height = (max(self.step, round(side / self.step) * self.step) for side in (size.width, size.height))
+        if width * height > self.most:
+            scale = math.sqrt(self.most / size.pixels) / self.step
+            return Size(*(max(1, math.floor(side * scale)) * self.step for side in (size.width, size.height)))
+        if width * height < self.fewest:
+            scale = math.sqrt(self.fewest / size.pixels) / self.step
+            return Size(*(math.ceil(side * scale) * self.step for side in (size.width, size.height)))
+        return Size(width, height)
+
+
+# The area is the smallest that servers of the family are set to: what is within it is within every larger one.
+GRIDS: Mapping[str, Grid] = {
+    "qwen_pixels": Grid(28, 4 * 28 * 28, 1280 * 28 * 28),
+    "uitars_pixels": Grid(28, 100 * 28 * 28, 1280 * 28 * 28),
+}

@@ -25,11 +25,11 @@ from sightline.look.loop import wait
 from sightline.look.usage import cost
 from sightline.look.views import keep
 from sightline.model.asking import LOCAL, Answer, Question, Usage, bounded
-from sightline.model.entry import Entry
 from sightline.model.facts import Description, Member
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Seer
+from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes import joint

@@ -20,11 +20,11 @@ from sightline.look.doors import Door
 from sightline.look.loop import wait
 from sightline.look.usage import cost
 from sightline.model.asking import LOCAL, Answer, Question, Usage
-from sightline.model.entry import Entry
 from sightline.model.facts import Description
 from sightline.model.fence import neutral
 from sightline.model.geometry import Size
 from sightline.model.ports import Seer
+from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import fallen

@@ -12,8 +12,7 @@ from sightline.look.doors import NATIVE, Door
 from sightline.look.loop import wait
 from sightline.model.base64_text import decoded_size
 from sightline.model.fence import sound
-from sightline.model.image import Image, Target, base64_length
-from sightline.model.limits import MAX_BYTES
+from sightline.model.image import MAX_BYTES, Image, Target, base64_length
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task

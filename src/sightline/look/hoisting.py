@@ -16,7 +16,7 @@ from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes.label import label
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.shape import Whole
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from sightline.model.crop import Crop, Pixels, resolve
 from sightline.model.fence import sound
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image, Picture, Target, base64_length
-from sightline.model.perception import Perception, perception_id
+from sightline.model.records import Perception, perception_id
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.decode_limits import within_bounds

@@ -10,6 +10,14 @@ from sightline.model.geometry import Map, Size
 from sightline.model.sizing import Sizing, seen, tokens
 from sightline.model.value import value
 
+MAX_BYTES = 64 * 1024 * 1024  # of a file
+MAX_EDGE = 65_535
+MAX_PIXELS = 300_000_000  # of an image that is decoded row by row, or shrunk by its decoder
+MAX_WHOLE_PIXELS = 120_000_000  # of an image whose decoder holds all of it
+
+WORKER_MEMORY = 528 * 1024 * 1024  # bytes of data; with the code of its libraries a worker stays below 600 MB
+HELD_BYTES = 192_000_000  # of one bitmap
+
 
 def base64_length(size: int) -> int:
     """The length of so many bytes as base64: what a limit on bytes means on a wire."""

@@ -7,17 +7,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
-from sightline.model.answered import Answered
 from sightline.model.asking import Answer, Question
-from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.image import Image, Kept
-from sightline.model.perception import Perception
 from sightline.model.profile import Lesson, Limits
 from sightline.model.receipt import Filed, Omission
+from sightline.model.records import Answered, Entry, EntryKind, Perception, Spent, Telling
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.telling import Telling
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from sightline.model.base64_text import PER_TOKEN
 from sightline.model.facts import Check, Facts, Keep, Kept, Probe
 from sightline.model.fate import Refitted, Refused, Repeated, Retired, Shown, Told
 from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
-from sightline.model.letters import PER_TOKEN
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Path, Scene, Sight
 from sightline.model.sizing import Sizing, tokens

@@ -7,6 +7,20 @@ from typing import Literal
 
 from sightline.model.profile import Profile
 
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    model: str  # that takes this request
+    named: str  # that the client named
+    turn: int = -1  # the message that opens the newest turn
+    strangers: frozenset[int] = frozenset()  # the messages that the other of the two has written
+
+    @property
+    def elsewhere(self) -> bool:
+        """Does it go to another model than the client named?"""
+        return self.model != self.named
+
+
 Mode = Literal["fallback", "always", "off", "route"]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
+from sightline.model.base64_text import STANDARD
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Repeated
-from sightline.model.letters import STANDARD
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline

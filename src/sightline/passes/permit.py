@@ -7,7 +7,7 @@ from dataclasses import replace
 from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
-from sightline.model.limits import MAX_BYTES
+from sightline.model.image import MAX_BYTES
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene, Sight

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
+from sightline.model.base64_text import PER_TOKEN
 from sightline.model.facts import Compare, Facts, History, Joint, Need, Recall
 from sightline.model.fate import Refused, Told
-from sightline.model.letters import PER_TOKEN
 from sightline.model.profile import Limits
-from sightline.model.rules import Rules
+from sightline.model.rules import Routing, Rules
 from sightline.model.scene import Scene, Sight
 from sightline.model.source import Inline
 from sightline.passes.frontier import View, frontier
@@ -143,3 +143,18 @@ def _retired(scene: Scene, words: Mapping[int, Joint], history: History, rules: 
 
 def _tokens(words: str) -> int:
     return len(words) // PER_TOKEN
+
+
+def route(scene: Scene, image_model: str) -> Routing:
+    """The way of a request, all of whose sights are images."""
+    turn = turns(scene)
+    first: dict[int, int] = {}  # by turn: the message in which its first image stands
+    for sight in scene.sights:
+        opened = turn_of(sight, turn)
+        first[opened] = min(sight.message, first.get(opened, sight.message))
+    now = turn[-1] if turn else -1
+    to_images = now in first
+    said = [index for index, message in enumerate(scene.messages) if message.role == "assistant"]
+    seeing = {index for index in said if turn[index] in first and index > first[turn[index]]}
+    strangers = frozenset(said) - seeing if to_images else frozenset(seeing)
+    return Routing(image_model if to_images else scene.model, scene.model, now, strangers)

@@ -11,8 +11,7 @@ import struct
 from collections.abc import Callable
 
 from sightline.model.geometry import Size
-from sightline.model.image import Picture
-from sightline.model.limits import MAX_BYTES, MAX_EDGE, MAX_PIXELS, MAX_WHOLE_PIXELS, WORKER_MEMORY
+from sightline.model.image import MAX_BYTES, MAX_EDGE, MAX_PIXELS, MAX_WHOLE_PIXELS, WORKER_MEMORY, Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.headers import gif_frame
 from sightline.pixels.probe import probe

@@ -9,8 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, get_args
 
 from sightline.model.geometry import Map, Piece, Rect, Size
-from sightline.model.image import Fitted, Image, Part, Target
-from sightline.model.limits import HELD_BYTES, MAX_BYTES
+from sightline.model.image import HELD_BYTES, MAX_BYTES, Fitted, Image, Part, Target
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Sizing
 from sightline.pixels.bitmap import decode

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from sightline.model.limits import HELD_BYTES
+from sightline.model.image import HELD_BYTES
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import all_of, decode_part
 from sightline.pixels.decode_limits import within_bounds

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Self, get_args
 
-from sightline.model.limits import WORKER_MEMORY
+from sightline.model.image import WORKER_MEMORY
 from sightline.model.refusal import Code, Refusal
 from sightline.pixels.work import MAX_ANSWER, NO_MEMORY, Json, receive, send
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TASKS: Mapping[str, str] = {
     "check": "sightline.pixels.bitmap:check_task",
-    "exact": "sightline.pixels.exact:exact_task",
+    "exact": "sightline.pixels.encode:exact_task",
     "fit": "sightline.pixels.fit:fit_task",
     "hash": "sightline.pixels.similar:hash_task",
     "overlay": "sightline.pixels.overlay:overlay_task",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sightline.model.limits import MAX_BYTES
+from sightline.model.image import MAX_BYTES
 from sightline.model.refusal import Code, Refusal
 
 _LONGEST_PATH = 4096

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 
 from sightline.model.asking import Usage
-from sightline.model.entry import Entry, EntryKind, Spent
+from sightline.model.records import Entry, EntryKind, Spent
 from sightline.store.database import Database, Row
 
 _ROW_BYTES = 256  # that a row takes beside its texts

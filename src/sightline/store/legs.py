@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from sqlite3 import Connection
 
-from sightline.model.answered import Answered
+from sightline.model.records import Answered
 from sightline.model.scene import Json
 from sightline.store.database import Database, Row
 

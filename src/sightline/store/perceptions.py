@@ -6,7 +6,7 @@ from sqlite3 import Connection
 
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.perception import Perception
+from sightline.model.records import Perception
 from sightline.store.database import Database, Row
 from sightline.store.files import Blobs
 

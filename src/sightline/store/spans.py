@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sightline.model.entry import Entry
+from sightline.model.records import Entry
 
 _log = logging.getLogger(__name__)
 _LONGEST = 200  # characters of a text: the record has it whole

@@ -15,17 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sightline.model.answered import Answered
-from sightline.model.entry import Entry, EntryKind, Spent
 from sightline.model.facts import Description
 from sightline.model.image import Image, Kept
-from sightline.model.perception import Perception
 from sightline.model.ports import Flight
 from sightline.model.profile import Lesson
 from sightline.model.receipt import Filed, Omission
+from sightline.model.records import Answered, Entry, EntryKind, Perception, Spent, Telling, written
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.telling import Telling, written
 from sightline.store import (
     consents,
     descriptions,

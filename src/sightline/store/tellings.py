@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from sqlite3 import Connection
 
+from sightline.model.records import Telling
 from sightline.model.scene import Json
-from sightline.model.telling import Telling
 from sightline.store.database import Database, Row
 
 _ROW_BYTES = 512  # that a row takes beside its words, with its places in the indexes

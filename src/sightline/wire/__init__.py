@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sightline.model.edit import Edit
 from sightline.model.profile import Profile, WireName
 from sightline.model.scene import Json, Scene
-from sightline.wire import anthropic, errors, gemini, openai_chat, openai_responses
-from sightline.wire.endpoint import Endpoint
-from sightline.wire.errors import Fault
+from sightline.wire import anthropic, gemini, openai_chat, openai_responses, replies
+from sightline.wire.codec import Endpoint
 from sightline.wire.listen import Voice
+from sightline.wire.replies import Fault
 from sightline.wire.shape import Texts
 
 _WAITING = b": sightline is waiting\n\n"
@@ -42,12 +42,12 @@ ANTHROPIC = Wire(
     lower=anthropic.lower,
     head=anthropic.HEAD,
     items=anthropic.ITEMS,
-    permanent=errors.anthropic("invalid_request_error"),
-    passing=errors.anthropic("api_error"),
+    permanent=replies.anthropic("invalid_request_error"),
+    passing=replies.anthropic("api_error"),
     voice=Voice(
         last=(b'"message_stop"',),
         alive=b'event: ping\ndata: {"type": "ping"}\n\n',
-        failure=errors.anthropic_event,
+        failure=replies.anthropic_event,
     ),
 )
 
@@ -58,12 +58,12 @@ OPENAI_CHAT = Wire(
     lower=openai_chat.lower,
     head=openai_chat.HEAD,
     items=openai_chat.ITEMS,
-    permanent=errors.openai("invalid_request_error"),
-    passing=errors.openai("server_error"),
+    permanent=replies.openai("invalid_request_error"),
+    passing=replies.openai("server_error"),
     voice=Voice(
         last=(b"\ndata: [DONE]",),  # with its line end, which no words inside an event can hold
         alive=_WAITING,
-        failure=errors.openai_event,
+        failure=replies.openai_event,
     ),
 )
 
@@ -74,15 +74,15 @@ OPENAI_RESPONSES = Wire(
     lower=openai_responses.lower,
     head=openai_responses.HEAD,
     items=openai_responses.ITEMS,
-    permanent=errors.openai("invalid_request_error"),
-    passing=errors.openai("server_error"),
+    permanent=replies.openai("invalid_request_error"),
+    passing=replies.openai("server_error"),
     voice=Voice(
         # The event repeats the whole answer behind its name. Quotes inside words are escaped, so no words are taken
         # for it.
         last=(b'"response.completed"', b'"response.incomplete"', b'"response.failed"'),
         amid=True,
         alive=_WAITING,
-        failure=errors.responses_event,
+        failure=replies.responses_event,
     ),
 )
 
@@ -93,13 +93,13 @@ GEMINI = Wire(
     lower=gemini.lower,
     head=gemini.HEAD,
     items=gemini.ITEMS,
-    permanent=errors.google(400, "INVALID_ARGUMENT"),
-    passing=errors.google(503, "UNAVAILABLE"),
+    permanent=replies.google(400, "INVALID_ARGUMENT"),
+    passing=replies.google(503, "UNAVAILABLE"),
     voice=Voice(
         last=(b'"finishReason"',),
         amid=True,
         alive=b"",  # every client of this wire takes a comment for a broken answer
-        failure=errors.google_event,
+        failure=replies.google_event,
     ),
 )
 

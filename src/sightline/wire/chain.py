@@ -15,7 +15,7 @@ from itertools import groupby
 import orjson
 from blake3 import blake3
 
-from sightline.model.letters import AS_LETTERS, PER_TOKEN
+from sightline.model.base64_text import AS_LETTERS, PER_TOKEN
 from sightline.model.marks import REMINDERS
 from sightline.model.scene import Json, Sight
 from sightline.model.source import Inline

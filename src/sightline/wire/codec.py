@@ -1,14 +1,31 @@
-"""What the driver asks of a codec, whether a provider is asked in its shape or programs only hand it to each other."""
+"""What the driver asks of a codec, and what the path of a request says about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sightline.model.edit import Edit
 from sightline.model.profile import Profile
 from sightline.model.scene import Json, Scene
 from sightline.wire.shape import Texts
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    path: str  # as the upstream is asked for it
+    counts: bool = False  # only tokens are counted there
+    model: str | None = None  # None: the body says it
+    stream: bool | None = None  # None: the body says it
+
+    def of(self, scene: Scene) -> Scene:
+        """A scene that was read from a body there."""
+        if self.model is None and self.stream is None:
+            return scene
+        model = scene.model if self.model is None else self.model
+        stream = scene.stream if self.stream is None else self.stream
+        return replace(scene, model=model, stream=stream)
 
 
 class Codec(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pybase64
 
-from sightline.model.letters import PLAIN, STANDARD
+from sightline.model.base64_text import PLAIN, STANDARD
 from sightline.model.scene import Json
 from sightline.model.source import Inline, Link, Source
 from sightline.wire.jsontext import Buffer

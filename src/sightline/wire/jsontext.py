@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from sightline.model.base64_text import AS_LETTERS, BASE64
 from sightline.model.edit import Edit, Insert
-from sightline.model.letters import AS_LETTERS, BASE64
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json, Path
-from sightline.wire.jsonpatch import patched
+from sightline.wire.jsonedits import graft, patched
 from sightline.wire.jsonsize import count_values, measure
-from sightline.wire.jsontree import graft
 
 Buffer = bytes | bytearray | memoryview
 

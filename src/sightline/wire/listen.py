@@ -9,7 +9,123 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from re import compile as pattern
 from typing import assert_never
+
+import orjson
+
+from sightline.model.scene import Json
+from sightline.wire.jsonsize import parse_bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """It has begun to answer, or to say what is none of our business."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A no: the status that it would have had, and its words."""
+
+    status: int
+    words: str
+
+
+Opening = Answer | Rejected
+ANSWER = Answer()
+
+_MARK = b"\xef\xbb\xbf"
+_FIELDS = (b"event:", b"data:", b"id:", b"retry:", b":")
+_BARE = (b'{"error":{', b'{"error":"', b'{"type":"error"')  # as some break into their streams, or answer without one
+_find_blank_line = pattern(rb"\r?\n\r?\n|\r\r").split
+_space = pattern(rb"\s+").sub
+
+_PRELUDE = frozenset({"ping", "response.created", "response.queued", "response.in_progress"})
+_KINDS = (  # what stands in the name of an error: it is about the caller or the moment, whatever its words
+    ("rate_limit", 429),
+    ("quota", 429),
+    ("billing", 402),
+    ("authentication", 401),
+    ("permission", 403),
+    ("timeout", 408),
+    ("overloaded", 529),
+)
+
+
+def opening(seen: bytes) -> Opening | None:
+    """What the beginning of a body is; None: it cannot be known yet."""
+    seen = seen.removeprefix(_MARK).lstrip()
+    if seen.startswith((b"{", b"[")):
+        return _bare(seen)
+    if not any(seen.startswith(field) or field.startswith(seen) for field in _FIELDS):
+        return ANSWER
+    *events, rest = _find_blank_line(seen)
+    told = next((said for event in events if (said := _event(event))), None)
+    return told or (_bare(rest) if rest.startswith((b"{", b"[")) else None)
+
+
+def begins_stream(seen: bytes | bytearray) -> bool:
+    """Is this the beginning of events, whatever they are called?"""
+    return seen.removeprefix(_MARK).lstrip().startswith(_FIELDS)
+
+
+def _bare(seen: bytes) -> Opening | None:
+    """JSON without an event around it: an error begins with its name."""
+    start = _space(b"", seen[:256]).removeprefix(b"[")
+    if not start.startswith(_BARE):
+        return None if any(mark.startswith(start) for mark in _BARE) else ANSWER
+    try:
+        value = parse_bounded(seen)
+    except orjson.JSONDecodeError:
+        return None
+    return _said("", value[0] if isinstance(value, list) else value) or ANSWER
+
+
+def _event(event: bytes) -> Opening | None:
+    """One whole event; None: it says nothing."""
+    fields = [line.partition(b":") for line in event.splitlines()]
+    name = next((value.strip().decode("latin-1") for key, _, value in fields if key == b"event"), "")
+    data = b"\n".join(value.removeprefix(b" ") for key, _, value in fields if key == b"data")
+    if not data.strip():
+        return None
+    try:
+        return _said(name, parse_bounded(data))
+    except orjson.JSONDecodeError:
+        return Rejected(400, data.decode("utf-8", "replace")) if name == "error" else ANSWER
+
+
+def _said(name: str, value: Json) -> Opening | None:
+    match value:
+        case {"type": "response.failed", "response": {"error": dict() | str() as error}} if error:
+            return _rejected(error)
+        case {"error": dict() | str() as error} if error:
+            return _rejected(error)
+        case {"type": "error"}:
+            return _rejected(value)
+        case {"type": str(kind)} if kind in _PRELUDE:
+            return None
+        case _:
+            return _rejected(value) if name == "error" else ANSWER
+
+
+def _rejected(error: Json) -> Rejected:
+    return Rejected(_status(error), error if isinstance(error, str) else orjson.dumps(error).decode())
+
+
+def _status(error: Json) -> int:
+    if not isinstance(error, dict):
+        return 400
+    named = [error.get(key) for key in ("code", "status", "type")]
+    for value in named:
+        if (number := int(value) if isinstance(value, str) and value.isdecimal() else value) and _is_status(number):
+            return int(str(number))
+    words = " ".join(value.lower() for value in named if isinstance(value, str))
+    return next((status for kind, status in _KINDS if kind in words), 400)
+
+
+def _is_status(value: Json) -> bool:
+    return isinstance(value, int) and 400 <= value < 600
+
 
 _blank_line = re.compile(rb"\n\r?\n").search
 _ended = re.compile(rb"\n\r?\n\Z").search

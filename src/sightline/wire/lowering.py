@@ -14,7 +14,7 @@ from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire import rescue
 from sightline.wire.inline import standard
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.shape import at, text_in
 
 Block = dict[str, Json]

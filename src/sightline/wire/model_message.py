@@ -18,7 +18,7 @@ from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Link, Opaque, Source
 from sightline.wire.inline import address, inline, picture_in, standard
-from sightline.wire.jsontree import dumps
+from sightline.wire.jsonedits import dumps
 from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, result
 from sightline.wire.reader import Reader
 from sightline.wire.shape import Texts, at, entries, items, text_in, word_in

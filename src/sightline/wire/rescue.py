@@ -18,10 +18,8 @@ from sightline.model.marks import SEE_BELOW
 from sightline.model.scene import Json, Path, Sight
 from sightline.model.source import Inline
 from sightline.wire.inline import picture_in
-from sightline.wire.jsonpatch import patched
-from sightline.wire.jsonplaces import Again
+from sightline.wire.jsonedits import Again, dumps, patched
 from sightline.wire.jsonsize import is_oversized
-from sightline.wire.jsontree import dumps
 from sightline.wire.shape import Texts, at, entries, text_in
 
 HERE = "[image]"  # in the place of JSON that was an image

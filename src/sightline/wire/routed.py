@@ -11,9 +11,9 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from sightline.model.edit import Edit, Insert, Rebuild, Remove, Replace
-from sightline.model.routing import Routing
+from sightline.model.rules import Routing
 from sightline.model.scene import Json, Path
-from sightline.wire.jsontree import graft
+from sightline.wire.jsonedits import graft
 from sightline.wire.shape import at, entries, items, text_in, value_in
 
 _in_path = re.compile(r"/(?:models|tunedModels)/[^/:?]+?(?=:|%3[Aa])")

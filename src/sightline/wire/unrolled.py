@@ -11,8 +11,8 @@ import orjson
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
-from sightline.wire.errors import event, responses_event
 from sightline.wire.jsonsize import parse_bounded
+from sightline.wire.replies import event, responses_event
 
 Object = dict[str, Json]
 Events = Iterator[tuple[str, Object]]

@@ -39,8 +39,8 @@ from sightline.surfaces.acp.capability import Agent, Ready, meant_for
 from sightline.surfaces.acp.loading import LOADING
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
+from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import Document, lift
-from sightline.wire.jsontree import graft
 from sightline.wire.lowering import Block
 from sightline.wire.shape import at, entries, text_in
 from sightline.wire.typed import is_plain_text

@@ -10,8 +10,7 @@ from typing import Any
 from sightline.model.capability import AudioCapability, ImageCapability
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json, Path
-from sightline.wire.jsonpatch import patched
-from sightline.wire.jsonplaces import locate
+from sightline.wire.jsonedits import locate, patched
 from sightline.wire.jsontext import lift
 
 COMMAND = "vision-proxy"

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from sightline.engine import Engine, Reading
 from sightline.engine.fairness import FairSemaphore
 from sightline.engine.shelf import Shelf
-from sightline.model.answered import Answered
 from sightline.model.edit import Edit
 from sightline.model.ports import Record
 from sightline.model.profile import WireName
+from sightline.model.records import Answered
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
 from sightline.passes.tools import called

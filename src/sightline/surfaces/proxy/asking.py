@@ -18,7 +18,7 @@ from sightline.surfaces.proxy.headers import UNCHANGED, Changes, onward
 from sightline.surfaces.proxy.heard import rejection
 from sightline.surfaces.proxy.metrics import Metrics
 from sightline.wire.jsontext import Document
-from sightline.wire.opening import Rejected
+from sightline.wire.listen import Rejected
 
 log = logging.getLogger("sightline")
 

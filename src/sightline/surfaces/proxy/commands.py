@@ -14,7 +14,7 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
-from sightline.wire.saying import Saying, said
+from sightline.wire.replies import Saying, said
 from sightline.wire.shape import at, items
 from sightline.wire.typed import demands_data, newest, without
 

@@ -10,7 +10,7 @@ from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream, joined
 from sightline.wire import WIRES, Wire
-from sightline.wire.endpoint import Endpoint
+from sightline.wire.codec import Endpoint
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -15,8 +15,7 @@ from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.wire.loop import anthropic, gemini, openai_chat, openai_responses
 from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import Block, Called, Leg, Past, Reads
-from sightline.wire.loop.shapes import Offer, Result, Run
+from sightline.wire.loop.leg import Block, Called, Leg, Offer, Past, Reads, Result, Run
 
 __all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
 

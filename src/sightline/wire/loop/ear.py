@@ -15,9 +15,9 @@ from re import compile as pattern
 import orjson
 
 from sightline.model.scene import Json
-from sightline.wire.errors import event
 from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.loop.leg import Block, Leg, Reads, leg
+from sightline.wire.replies import event
 
 _MOST_HEARD = 16 * 1024 * 1024  # bytes of an answer in which no tool of ours was named
 _LONGEST_EVENT = 32 * 1024 * 1024  # bytes: a longer one goes on as it comes, and is not listened to

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
-from sightline.wire.gemini_names import CACHED, CALL, DECLARED, RESPONSE, under
+from sightline.wire.gemini import CACHED, CALL, DECLARED, RESPONSE, under
 from sightline.wire.loop.ear import Ear, written
 from sightline.wire.loop.leg import (
     LOOSE,
@@ -15,14 +15,16 @@ from sightline.wire.loop.leg import (
     Block,
     Called,
     Leg,
+    Offer,
     Past,
+    Result,
+    Run,
     Thought,
     Words,
     arguments,
     mapping,
     summed,
 )
-from sightline.wire.loop.shapes import Offer, Result, Run
 from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in

@@ -13,6 +13,8 @@ from re import compile as pattern
 import orjson
 from blake3 import blake3
 
+from sightline.model.edit import Edit, Insert, Replace
+from sightline.model.profile import WireName
 from sightline.model.scene import Json
 
 Block = dict[str, Json]
@@ -273,3 +275,49 @@ def _sum(figures: Sequence[Json]) -> Json:
         return {key: _sum([each.get(key) for each in held]) for key in dict.fromkeys(k for each in held for k in each)}
     numbers = [each for each in figures if isinstance(each, int | float) and not isinstance(each, bool)]
     return sum(numbers) if numbers else (figures[-1] if figures else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool of ours."""
+
+    name: str
+    description: str
+    schema: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call of ours brought."""
+
+    text: str
+    images: tuple[tuple[str, str], ...] = ()  # the type and the base64 of each
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What an assistant said in one answer: items of a conversation, and what they hold."""
+
+    start: int
+    end: int
+    blocks: list[Block]
+    owners: list[int]  # of each block: the item that it stands in
+
+    def held(self, owner: int) -> list[Block]:
+        return [block for block, one in zip(self.blocks, self.owners, strict=True) if one == owner]
+
+
+def no_choice(wire: WireName, tree: Json) -> Edit:
+    """The last leg of an answer is one that answers."""
+    body = mapping(tree if isinstance(tree, dict) else None)
+    if wire == "gemini":
+        key = "tool_config" if "tool_config" in body else "toolConfig"
+        config = mapping(body.get(key))
+        inner = "function_calling_config" if "function_calling_config" in config else "functionCallingConfig"
+        return _set(body, key, {**config, inner: {"mode": "NONE"}})
+    return _set(body, "tool_choice", {"type": "none"} if wire == "anthropic" else "none")
+
+
+def _set(body: dict[str, Json], key: str, value: Json) -> Edit:
+    return (Replace if key in body else Insert)((key,), value)

@@ -18,7 +18,10 @@ from sightline.wire.loop.leg import (
     Block,
     Called,
     Leg,
+    Offer,
     Past,
+    Result,
+    Run,
     Thought,
     Words,
     arguments,
@@ -27,7 +30,6 @@ from sightline.wire.loop.leg import (
     seen,
     summed,
 )
-from sightline.wire.loop.shapes import Offer, Result, Run
 from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in

@@ -14,7 +14,10 @@ from sightline.wire.loop.leg import (
     Block,
     Called,
     Leg,
+    Offer,
     Past,
+    Result,
+    Run,
     Thought,
     Words,
     arguments,
@@ -22,7 +25,6 @@ from sightline.wire.loop.leg import (
     seen,
     summed,
 )
-from sightline.wire.loop.shapes import Offer, Result, Run
 from sightline.wire.loop.weaving import FEW, in_order
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import entries, items, text_in, value_in

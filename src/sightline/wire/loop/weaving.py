@@ -19,11 +19,11 @@ from sightline.wire.loop.leg import (
     Past,
     Place,
     Reads,
+    Run,
     Thought,
     Words,
     bare,
 )
-from sightline.wire.loop.shapes import Run
 
 FEW = 4  # items in a row, of which any may be one answer
 Splits = Callable[[Block, int], tuple[Block, Block]]

@@ -1,14 +1,81 @@
-"""What was said at a place of a conversation: whoever comes by there again finds the same words."""
+"""The values that the record keeps: ledger entries, answers of the tool loop, views and descriptions."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from sightline.model.asking import Usage
 from sightline.model.facts import NO_FORM, Description, Joint, Member
 from sightline.model.geometry import Size
+from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
+
+EntryKind = Literal[
+    "vision_proxy.description",
+    "vision_proxy.tool_call",
+    "vision_proxy.joint_description",
+    "vision_proxy.command",
+    "vision_proxy.skip",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    kind: EntryKind
+    images: tuple[str, ...] = ()  # the sha256 of each
+    seer: str = ""  # provider/model; empty: nobody was asked
+    usage: Usage = Usage()  # noqa: RUF009, a frozen value
+    cost_usd: float | None = None  # None: the price is not known
+    cache_hit: bool = False
+    latency_ms: int | None = None
+    about: Mapping[str, Json] = field(default_factory=dict)  # question, reason, crop and the like, whole
+    error: str = ""  # the code of what went wrong, never a provider's own words
+    at: float = 0.0  # when it was noted; the record's clock says
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one seer was asked on one day."""
+
+    day: str  # YYYY-MM-DD, where the user is
+    seer: str
+    calls: int  # that went out
+    usage: Usage
+    cost_usd: float | None  # of those whose price is known
+    unpriced: int  # calls whose price is not known
+    failed: int = 0  # calls without an answer that could be used
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    key: str  # by which it is looked for
+    visible: str  # all that the client saw, hashed
+    before: str  # the name of the conversation that it answered; empty: the key says enough
+    legs: Sequence[Json]
+    results: Sequence[Json] | None = ()  # of the calls in its last leg; None: they are still being answered
+    made: float = 0.0  # when
+
+
+@dataclass(frozen=True, slots=True)
+class Perception:
+    result: str  # the JSON object that the caller got, as `json.dumps` writes it with sorted keys
+    image: str  # sha256 of the whole image that was looked at
+    pixels: Image  # what was shown of it
+    words: str = ""  # that stood beside them
+
+    @property
+    def id(self) -> str:
+        return perception_id(self.result)
+
+
+def perception_id(result: str) -> str:
+    """The result names its perception: whoever has kept the one finds the other."""
+    return hashlib.sha256(result.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 Said = Description | Joint | Refusal
 

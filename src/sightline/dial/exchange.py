@@ -17,6 +17,7 @@ _JOINED = 64 * 1024  # a smaller request is cheaper to copy once than to write i
 _STEP = 512 * 1024  # of a body goes through TLS at once: what is encrypted is kept until the socket has taken it
 _UNREAD = 1024 * 1024  # with more than this unread, the upstream is asked to wait
 _LARGEST_HEAD = 256 * 1024  # of an answer, or of what else in it is no body
+_FOR_A_BYTE = 16  # bytes that may come beside each byte of a body: the framing of a chunk of one byte takes seven
 _FRAMING = (b"content-length", b"transfer-encoding")
 _VERSIONS = ("1.1", "1.0")
 _SOON = 1.0  # seconds: whoever closes so soon after a question has closed before it came
@@ -24,6 +25,10 @@ _SOON = 1.0  # seconds: whoever closes so soon after a question has closed befor
 
 class Cut(Exception):
     """The upstream broke off, or said what is no HTTP, before its answer was complete."""
+
+
+class Endless(Cut):
+    """More came beside the body (headers, trailers, extensions of chunks) than any answer needs."""
 
 
 class Exchange(asyncio.Protocol):
@@ -45,14 +50,14 @@ class Exchange(asyncio.Protocol):
         self.headers: list[Header] = []
         self.heard = False  # a byte of the answer has come
         self.unheeded = False  # the connection ended before anybody can have worked on the question
-        self._bare = 0  # bytes that came since the last one of a body
+        self._beside = 0  # bytes that came beside the body, less what the body makes up for
         self.whole = False
         self._lasting = False  # the upstream takes another request on this connection
         self._asked = isinstance(body, Sequence)  # the question is written to its end
         self._bodiless = method in (b"HEAD", b"CONNECT")
         self._head = False
         self._framed = False  # the answer says where it ends
-        self._broken: str | None = None
+        self._broken: Cut | None = None
         self._pieces: list[bytes] = []
         self._unread = 0
         self._owed: Iterator[list[Buffer]] | None = None  # what is still to be written of the question
@@ -190,7 +195,7 @@ class Exchange(asyncio.Protocol):
 
     async def _wait(self) -> None:
         if self._broken is not None:
-            raise Cut(self._broken)
+            raise self._broken
         if self.closed:
             raise Cut("the connection was closed")
         self._waiter = self._loop.create_future()
@@ -217,18 +222,18 @@ class Exchange(asyncio.Protocol):
         self.heard = True
         if not self._asked:
             self._room.set()  # whoever waits to write learns that there is an answer already
-        self._bare += len(data)
+        self._beside += len(data)
         try:
             self._parser.feed_data(data)
-            if self._bare > _LARGEST_HEAD:
-                self._spoilt("its head has no end")
+            if self._beside > _LARGEST_HEAD:
+                self._spoilt(Endless("its head has no end"))
         except httptools.HttpParserError as error:
             refused = error.__context__  # what a callback raised
-            self._spoilt(str(refused) if isinstance(refused, Cut) else "the answer is not HTTP")
+            self._spoilt(refused if isinstance(refused, Cut) else Cut("the answer is not HTTP"))
         if not self._handed():
             self._wake()
 
-    def _spoilt(self, why: str) -> None:
+    def _spoilt(self, why: Cut) -> None:
         self._broken = why
         self._lasting = False
         self.close()
@@ -282,7 +287,7 @@ class Exchange(asyncio.Protocol):
         self.whole = self._bodiless  # what the parser takes for the body of a HEAD never comes
 
     def on_body(self, body: bytes) -> None:
-        self._bare = 0
+        self._beside = max(0, self._beside - _FOR_A_BYTE * len(body))
         if self._bodiless:
             return
         self._pieces.append(body)

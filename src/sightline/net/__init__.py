@@ -5,9 +5,9 @@ addresses, with the name only in TLS and in `host`; so a name that changes its m
 redirect starts all over. No cookie, credential, or accept-encoding is sent, and nothing of the environment counts:
 no proxy (it would look the name up again, out of our sight), no SSL_CERT_FILE.
 
-Written on `ipaddress` and httptools after the design of ssrfguard (check, resolve once, connect to what was checked)
-rather than on it: its core connects blocking sockets and its asynchronous half needs httpx, so that no more than its
-table of networks would be shared. Ours is short because it is strict: of IPv6 only what is handed out publicly.
+The connection is opened here and handed to the HTTP exchange of `dial`. Checking, resolving once and connecting to
+what was checked follows the design of ssrfguard, whose core uses blocking sockets and whose asynchronous half needs
+httpx; so only its table of networks could be shared. Of IPv6 only the publicly assigned ranges are allowed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from pathlib import Path
 from socket import SOCK_STREAM
 from urllib.parse import urljoin
 
-import httptools
-
+from sightline.dial.exchange import Cut, Endless, Exchange
 from sightline.model.refusal import Refusal
 from sightline.net.address import NO_ADDRESS, NOT_PUBLIC, PORT, Internet, Target, admits, aim
 
@@ -35,8 +34,6 @@ _SECONDS = 30.0
 _REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
 _TRIES = 4  # addresses of one name that are dialled
-_LARGEST_HEAD = 128 * 1024
-_PIECE = 64 * 1024
 _ELSEWHERE = "see whether the address is right, or fetch it by other means and give the file"
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -84,24 +81,23 @@ async def fetch(
 
 
 async def _step(url: str, most: int, resolve: Resolver, reach: Reach) -> Fetched | str | Refusal:
-    """What is there, or the address that it leads on to."""
+    """Return what is at an address, or the address that it redirects to."""
     target = aim(url, reach.ports)
     if isinstance(target, Refusal):
         return target
     addresses = await _admitted(target, resolve, reach)
     if isinstance(addresses, Refusal):
         return addresses
-    connection = await _connected(target, addresses, reach)
-    if isinstance(connection, Refusal):
-        return connection
-    reader, writer = connection
+    exchange = await _connect(target, addresses, reach)
+    if isinstance(exchange, Refusal):
+        return exchange
     try:
-        writer.write(_question(target))
-        return await _answer(reader, target, most)
-    except (OSError, httptools.HttpParserError, httptools.HttpParserUpgrade):
+        await exchange.send(b"GET", _write_head(target), ())
+        return _judge_head(exchange, target, most) or await _read_body(exchange, target, most)
+    except (Cut, OSError):
         return Refusal("unavailable", f"{target.authority} did not answer in HTTP to the end", _ELSEWHERE)
     finally:
-        writer.transport.abort()
+        exchange.close()
 
 
 async def _admitted(target: Target, resolve: Resolver, reach: Reach) -> Sequence[Internet] | Refusal:
@@ -116,16 +112,17 @@ async def _admitted(target: Target, resolve: Resolver, reach: Reach) -> Sequence
     return known if all(admits(each, reach.also) for each in known) else NOT_PUBLIC
 
 
-async def _connected(
-    target: Target, addresses: Sequence[Internet], reach: Reach
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | Refusal:
-    why = "it could not be reached"
+async def _connect(target: Target, addresses: Sequence[Internet], reach: Reach) -> Exchange | Refusal:
+    """Open a connection to the first of the checked addresses that takes one."""
+    loop, why = asyncio.get_running_loop(), "it could not be reached"
     for address in addresses[:_TRIES]:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                return await asyncio.open_connection(
-                    str(address), target.port, ssl=reach.trust or _trust(), server_hostname=target.host
+                trust = reach.trust or _trust()
+                _, exchange = await loop.create_connection(
+                    Exchange, str(address), target.port, ssl=trust, server_hostname=target.host
                 )
+                return exchange
         except ssl.SSLCertVerificationError as trouble:
             why = f"its certificate was not accepted ({trouble.verify_message})"
         except OSError:
@@ -150,7 +147,7 @@ def _trust() -> ssl.SSLContext:
     return context
 
 
-def _question(target: Target) -> bytes:
+def _write_head(target: Target) -> bytes:
     lines = (
         f"GET {target.path} HTTP/1.1",
         f"host: {target.authority}",
@@ -161,85 +158,33 @@ def _question(target: Target) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-class _Answer:
-    """What the parser has understood so far."""
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.headers: dict[bytes, bytes] = {}
-        self.body = bytearray()
-        self.whole = False
-        self.heard = 0  # bytes, of whatever kind
-        self.parser = httptools.HttpResponseParser(self)
-
-    @property
-    def framed(self) -> bool:
-        return b"content-length" in self.headers or b"transfer-encoding" in self.headers
-
-    def feed(self, piece: bytes) -> None:
-        self.heard += len(piece)
-        self.parser.feed_data(piece)
-
-    def exceeds(self, most: int) -> bool:
-        """Larger than asked for, or more of it beside its body (trailers, extensions of chunks) than can be meant."""
-        beside = self.heard - len(self.body)
-        return len(self.body) > most or (not self.whole and beside > _LARGEST_HEAD + len(self.body))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.status:  # what comes behind the body is nothing to us
-            self.headers.setdefault(name.lower(), value)
-
-    def on_headers_complete(self) -> None:
-        status = self.parser.get_status_code()
-        if not self.status and status >= 200:
-            self.status = status
-
-    def on_body(self, body: bytes) -> None:
-        if not self.whole:  # a second answer was not asked for
-            self.body += body
-
-    def on_message_complete(self) -> None:
-        if self.status:
-            self.whole = True
-        else:  # an interim answer; the real one follows
-            self.headers.clear()
-
-
-async def _answer(reader: asyncio.StreamReader, target: Target, most: int) -> Fetched | str | Refusal:
-    answer = _Answer()
-    while not answer.status:
-        piece = await reader.read(_PIECE)
-        if not piece or answer.heard + len(piece) > _LARGEST_HEAD:
-            return Refusal("unavailable", f"{target.authority} did not answer in HTTP", _ELSEWHERE)
-        answer.feed(piece)
-    onward = _judged(answer, target, most)
-    if onward is not None:
-        return onward
-    while not answer.whole and not answer.exceeds(most) and (piece := await reader.read(_PIECE)):
-        answer.feed(piece)
-    if answer.exceeds(most):
-        return _too_large(most)
-    if answer.framed and not answer.whole:
-        return Refusal("unavailable", f"{target.authority} broke off in the middle", "try again later")
-    return Fetched(bytes(answer.body), target.url)
-
-
-def _judged(answer: _Answer, target: Target, most: int) -> str | Refusal | None:
-    """What the head of an answer decides: an address to go on to, a refusal, or to read on."""
-    location = answer.headers.get(b"location")
-    if answer.status in (301, 302, 303, 307, 308) and location is not None:
+def _judge_head(exchange: Exchange, target: Target, most: int) -> str | Refusal | None:
+    """Return the address to go on to, a refusal, or None where the body is to be read."""
+    status, location = exchange.status, exchange.header(b"location")
+    if status in (301, 302, 303, 307, 308) and location:
         try:
             return urljoin(target.url, location.decode("utf-8"))
         except ValueError:
             return NO_ADDRESS
-    if answer.status in (404, 410):
+    if status in (404, 410):
         return Refusal("not_found", f"there is nothing at that address of {target.authority}", "check the address")
-    if answer.status != 200:
-        return Refusal("unavailable", f"{target.authority} answered with status {answer.status}", "check the address")
-    if answer.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+    if status != 200:
+        return Refusal("unavailable", f"{target.authority} answered with status {status}", "check the address")
+    if exchange.header(b"content-encoding").lower() not in (b"", b"identity"):
         return Refusal("unavailable", f"{target.authority} packed its answer although nobody asked it to", _ELSEWHERE)
-    length = answer.headers.get(b"content-length", b"0")
+    length = exchange.header(b"content-length")
     return _too_large(most) if length.isdigit() and int(length) > most else None
+
+
+async def _read_body(exchange: Exchange, target: Target, most: int) -> Fetched | Refusal:
+    """Read the whole body, or refuse one that is larger than allowed or breaks off."""
+    try:
+        body = await exchange.read(most + 1)
+    except Endless:
+        return _too_large(most)
+    except Cut:
+        return Refusal("unavailable", f"{target.authority} broke off in the middle", "try again later")
+    return Fetched(body, target.url) if len(body) <= most else _too_large(most)
 
 
 def _too_large(most: int) -> Refusal:

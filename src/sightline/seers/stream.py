@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import orjson
@@ -10,6 +9,7 @@ import orjson
 from sightline.model.scene import Json
 from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.shape import at
+from sightline.wire.sse import read_event, split_events
 
 Events = Sequence[Json]
 Collect = Callable[[Events], Json]
@@ -18,19 +18,17 @@ Collect = Callable[[Events], Json]
 END = "[DONE]"
 """What the wires of OpenAI, and all that look like them, say when nothing more comes."""
 
-_blank = re.compile(rb"\r?\n\r?\n|\r\r")
-
 
 def events(body: bytes) -> list[Json]:
     """What a stream says: events as servers send them, or a line of JSON each. What is neither is left out."""
-    found = (_payload(data) for block in _blank.split(body) for data in _data(block.splitlines()))
+    found = (_payload(data) for event in split_events(body) for data in _data(event))
     return [each for each in found if each is not None]
 
 
-def _data(lines: Sequence[bytes]) -> Iterable[bytes]:
-    """The data of one event; or of each line that is JSON by itself."""
-    data = [line[5:].strip() for line in lines if line.startswith(b"data:")]
-    return [b"\n".join(data)] if data else [line for line in lines if line.startswith(b"{")]
+def _data(event: bytes) -> Iterable[bytes]:
+    """Return the data of one event, or each line that is JSON by itself."""
+    _, data = read_event(event)
+    return [data.strip()] if data else [line for line in event.splitlines() if line.startswith(b"{")]
 
 
 def _payload(data: bytes) -> Json:

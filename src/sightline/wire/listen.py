@@ -6,7 +6,6 @@ words of our own appear only while nothing has come yet (keep-alives) and after 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from re import compile as pattern
@@ -16,6 +15,14 @@ import orjson
 
 from sightline.model.scene import Json
 from sightline.wire.jsonsize import parse_bounded
+from sightline.wire.sse import (
+    ends_with_event_end,
+    has_event_end,
+    may_begin_stream,
+    read_event,
+    skip_byte_order_mark,
+    split_events,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,7 @@ class Rejected:
 Opening = Answer | Rejected
 ANSWER = Answer()
 
-_MARK = b"\xef\xbb\xbf"
-_FIELDS = (b"event:", b"data:", b"id:", b"retry:", b":")
 _BARE = (b'{"error":{', b'{"error":"', b'{"type":"error"')  # as some break into their streams, or answer without one
-_find_blank_line = pattern(rb"\r?\n\r?\n|\r\r").split
 _space = pattern(rb"\s+").sub
 
 _PRELUDE = frozenset({"ping", "response.created", "response.queued", "response.in_progress"})
@@ -54,19 +58,15 @@ _KINDS = (  # what stands in the name of an error: it is about the caller or the
 
 def opening(seen: bytes) -> Opening | None:
     """What the beginning of a body is; None: it cannot be known yet."""
-    seen = seen.removeprefix(_MARK).lstrip()
+    seen = bytes(skip_byte_order_mark(seen))
     if seen.startswith((b"{", b"[")):
         return _bare(seen)
-    if not any(seen.startswith(field) or field.startswith(seen) for field in _FIELDS):
+    if not may_begin_stream(seen):
         return ANSWER
-    *events, rest = _find_blank_line(seen)
+    events = list(split_events(seen))
+    last = b"" if not events or ends_with_event_end(events[-1]) else events.pop()
     told = next((said for event in events if (said := _event(event))), None)
-    return told or (_bare(rest) if rest.startswith((b"{", b"[")) else None)
-
-
-def begins_stream(seen: bytes | bytearray) -> bool:
-    """Is this the beginning of events, whatever they are called?"""
-    return seen.removeprefix(_MARK).lstrip().startswith(_FIELDS)
+    return told or (_bare(last) if last.startswith((b"{", b"[")) else None)
 
 
 def _bare(seen: bytes) -> Opening | None:
@@ -83,9 +83,7 @@ def _bare(seen: bytes) -> Opening | None:
 
 def _event(event: bytes) -> Opening | None:
     """One whole event; None: it says nothing."""
-    fields = [line.partition(b":") for line in event.splitlines()]
-    name = next((value.strip().decode("latin-1") for key, _, value in fields if key == b"event"), "")
-    data = b"\n".join(value.removeprefix(b" ") for key, _, value in fields if key == b"data")
+    name, data = read_event(event)
     if not data.strip():
         return None
     try:
@@ -125,10 +123,6 @@ def _status(error: Json) -> int:
 
 def _is_status(value: Json) -> bool:
     return isinstance(value, int) and 400 <= value < 600
-
-
-_blank_line = re.compile(rb"\n\r?\n").search
-_ended = re.compile(rb"\n\r?\n\Z").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +181,7 @@ def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
             seen = state.tail + data
             found = 0 if state.ending else _first(seen, state.voice.last)
             ending = found >= 0
-            whole = state.whole or (ending and (not state.voice.amid or bool(_blank_line(seen, found))))
+            whole = state.whole or (ending and (not state.voice.amid or has_event_end(seen, found)))
             tail = seen[-max(map(len, state.voice.last)) :]
             return replace(state, tail=tail, begun=True, ending=ending, whole=whole), data
         case Stalled(between=between):
@@ -197,7 +191,7 @@ def listen(state: Hearing, event: Event) -> tuple[Hearing, bytes]:
             if state.whole:
                 return state, b""
             # A blank line ends the event that was cut, so that the client does not read both as one.
-            gap = b"" if not state.begun or _ended(state.tail) else b"\n\n"
+            gap = b"" if not state.begun or ends_with_event_end(state.tail) else b"\n\n"
             return replace(state, whole=True), gap + state.voice.failure(message)
         case _:
             assert_never(event)

@@ -10,6 +10,7 @@ import orjson
 
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
+from sightline.wire.sse import DONE, write_event
 
 Fault = Callable[[str], Json]
 """A wire's own shape for an error with this message."""
@@ -29,11 +30,11 @@ def google(code: int, status: str) -> Fault:
 
 
 def anthropic_event(message: str) -> bytes:
-    return event("error", anthropic("api_error")(message))
+    return write_event("error", anthropic("api_error")(message))
 
 
 def openai_event(message: str) -> bytes:
-    return event("", openai("server_error")(message))
+    return write_event("", openai("server_error")(message))
 
 
 def responses_event(message: str) -> bytes:
@@ -57,7 +58,7 @@ def responses_event(message: str) -> bytes:
         "usage": None,
     }
     end: Json = {"type": "response.failed", "sequence_number": 1, "response": failed}
-    return event("error", error) + event("response.failed", end)
+    return write_event("error", error) + write_event("response.failed", end)
 
 
 def google_event(message: str) -> bytes:
@@ -68,11 +69,6 @@ def google_event(message: str) -> bytes:
     before, _, after = orjson.dumps(google(503, "UNAVAILABLE")("")).partition(b'""')
     quoted = orjson.dumps(message).replace(b"{", rb"\u007b").replace(b"}", rb"\u007d")
     return before + quoted + after + b"\n\n"
-
-
-def event(name: str, data: Json) -> bytes:
-    """One event of a stream; without a name, its data alone."""
-    return (f"event: {name}\n".encode() if name else b"") + b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 JSON, EVENTS = b"application/json", b"text/event-stream"
@@ -97,8 +93,8 @@ def said(wire: WireName, saying: Saying, *, stream: bool, listed: bool = False) 
         return JSON, orjson.dumps(whole(saying))
     if listed:
         return JSON, orjson.dumps([data for _, data in events(saying)])
-    parts = [event(name, data) for name, data in events(saying)]
-    return EVENTS, b"".join(parts) + (b"data: [DONE]\n\n" if wire == "openai_chat" else b"")
+    parts = [write_event(name, data) for name, data in events(saying)]
+    return EVENTS, b"".join(parts) + (DONE if wire == "openai_chat" else b"")
 
 
 Events = Iterator[tuple[str, Json]]

@@ -12,7 +12,8 @@ import orjson
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
 from sightline.wire.jsonsize import parse_bounded
-from sightline.wire.replies import event, responses_event
+from sightline.wire.replies import responses_event
+from sightline.wire.sse import DONE, write_event
 
 Object = dict[str, Json]
 Events = Iterator[tuple[str, Object]]
@@ -59,8 +60,8 @@ def _is_error(whole: Object) -> bool:
 def _chat(value: Json) -> bytes:
     whole = _object(value)
     if _is_error(whole) and "choices" not in whole:
-        return event("", whole)
-    return b"".join(event("", chunk) for chunk in _chat_chunks(whole)) + b"data: [DONE]\n\n"
+        return write_event("", whole)
+    return b"".join(write_event("", chunk) for chunk in _chat_chunks(whole)) + DONE
 
 
 def _chat_chunks(whole: Object) -> Iterator[Object]:
@@ -92,10 +93,10 @@ def _delta(message: Object) -> Object:
 def _messages(value: Json) -> bytes:
     whole = _object(value)
     if whole.get("type") == "error":
-        return event("error", whole)
+        return write_event("error", whole)
     if whole.get("type") != "message":
         raise _Unknown
-    return b"".join(event(name, {"type": name, **data}) for name, data in _message_events(whole))
+    return b"".join(write_event(name, {"type": name, **data}) for name, data in _message_events(whole))
 
 
 _ENDED = ("stop_reason", "stop_sequence", "stop_details", "container")  # known only at the end
@@ -145,7 +146,7 @@ def _responses(value: Json) -> bytes:
     if whole.get("status") not in _ENDS:
         raise _Unknown
     numbered = enumerate(_response_events(whole))
-    return b"".join(event(name, {"type": name, "sequence_number": n, **data}) for n, (name, data) in numbered)
+    return b"".join(write_event(name, {"type": name, "sequence_number": n, **data}) for n, (name, data) in numbered)
 
 
 def _response_events(whole: Object) -> Events:
@@ -225,7 +226,7 @@ def _gemini(value: Json) -> bytes:
         chunk.keys() & {"candidates", "promptFeedback", "usageMetadata", "error"} for chunk in chunks
     ):
         raise _Unknown
-    return b"".join(b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks)
+    return b"".join(write_event("", chunk, b"\r\n") for chunk in chunks)
 
 
 _WIRES: Mapping[WireName, Callable[[Json], bytes]] = {

@@ -11,7 +11,8 @@ from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.surfaces.proxy.bodies import unpacked
 from sightline.wire.jsonsize import MOST_OF_AN_ANSWER, SURELY_SMALL, count_marks
-from sightline.wire.listen import Opening, Rejected, begins_stream, opening
+from sightline.wire.listen import Opening, Rejected, opening
+from sightline.wire.sse import begins_stream
 from sightline.wire.unrolled import unrolled
 
 P = ParamSpec("P")

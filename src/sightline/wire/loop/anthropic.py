@@ -8,7 +8,7 @@ import orjson
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.ear import Ear
 from sightline.wire.loop.leg import (
     OTHER,
     Atom,
@@ -28,6 +28,7 @@ from sightline.wire.loop.leg import (
 from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
 
 ITEMS = "messages"
 _OUTPUT = ("output_tokens",)
@@ -173,7 +174,7 @@ class Listener(Ear):
         if number in self._held:
             return b""
         shown = self._numbers.get(number, number)
-        return raw if shown == number else written(kind, {**value, "index": shown})
+        return raw if shown == number else write_event(kind, {**value, "index": shown})
 
     def _starts(self, number: int, block: Block) -> None:
         self._said[number] = dict(block)
@@ -207,7 +208,7 @@ class Listener(Ear):
         self._stop = text_in(value.get("delta"), "stop_reason") or None
         if not self.legs:
             return self._ends(raw)
-        return self._ends(written("message_delta", {**value, "usage": summed(self._used, _OUTPUT)}))
+        return self._ends(write_event("message_delta", {**value, "usage": summed(self._used, _OUTPUT)}))
 
     def _blocks(self) -> list[Block]:
         return [self._whole(number, block) for number, block in sorted(self._said.items())]

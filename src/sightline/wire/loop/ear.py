@@ -7,21 +7,19 @@ then on every event is looked at; those of our own calls and the ends between tw
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from re import Match, escape
 from re import compile as pattern
 
 import orjson
 
-from sightline.model.scene import Json
 from sightline.wire.jsonsize import parse_bounded
 from sightline.wire.loop.leg import Block, Leg, Reads, leg
-from sightline.wire.replies import event
+from sightline.wire.sse import EventBuffer, read_event, split_events
 
 _MOST_HEARD = 16 * 1024 * 1024  # bytes of an answer in which no tool of ours was named
 _LONGEST_EVENT = 32 * 1024 * 1024  # bytes: a longer one goes on as it comes, and is not listened to
-_ends = pattern(rb"\r?\n\r?\n")
 
 
 class Ear(ABC):
@@ -33,10 +31,9 @@ class Ear(ABC):
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
         self._named = _naming(names.union(self.beginnings))
-        self._rest: list[bytes] = []
+        self._buffer = EventBuffer()
         self._heard: list[bytes] = []
         self._room = _MOST_HEARD
-        self._waiting = 0  # bytes of an event whose end has not come
         self._close = False  # every event is looked at
         self._deaf = False  # everything goes on as it comes
         self.legs = 0  # that have come to their end before this one
@@ -56,61 +53,44 @@ class Ear(ABC):
         """Listen to the next leg of the same answer."""
         self.legs += 1
         self._close = True
-        self._rest.clear()
-        self._waiting = 0
+        self._buffer.flush()
         self._opened()
 
     def hear(self, data: bytes) -> bytes:
         """What goes to the client now."""
         if self._deaf:
             return data
-        whole = self._events(data) if self._rest or not data.endswith(b"\n\n") else data
+        whole = self._buffer.feed(data)
         if not self._close:
             self._room -= len(whole)
-            if self._room < self._waiting:  # nobody says so much before a call; from here on it is only passed on
+            if self._room < self._buffer.size:  # nobody says so much before a call; from here on it is only passed on
                 return whole + self._stop_listening()
             if self._named(whole) is None:
                 self._heard.append(whole)
                 return whole
             self._attend()
-        told = b"".join(map(self._passed, _events(whole)))
-        if self._waiting > _LONGEST_EVENT:
+        told = b"".join(map(self._passed, split_events(whole)))
+        if self._buffer.size > _LONGEST_EVENT:
             self.failed = True  # what is left of this leg is not known
             return told + self._stop_listening()
         return told
 
     def _stop_listening(self) -> bytes:
         """Pass everything on from here; return what has been waiting."""
-        rest = b"".join(self._rest)
-        self._deaf, self._waiting = True, 0
+        self._deaf = True
         self._heard.clear()
-        self._rest.clear()
-        return rest
-
-    def _events(self, data: bytes) -> bytes:
-        """What is whole of what has come; the rest waits for its end."""
-        before = self._rest[-1][-3:] if self._rest else b""
-        near = before + data
-        end = max(near.rfind(b"\n\n") + 2, near.rfind(b"\n\r\n") + 3) - len(before)
-        if end <= 2 - len(before) or end < 0:  # neither was found
-            self._rest.append(data)
-            self._waiting += len(data)
-            return b""
-        whole = b"".join((*self._rest, data[:end]))
-        self._rest = [data[end:]] if end < len(data) else []
-        self._waiting = len(data) - end
-        return whole
+        return self._buffer.flush()
 
     def _attend(self) -> None:
         """What has gone out already is part of the leg."""
         self._close = True
-        for each in _events(b"".join(self._heard)):
+        for each in split_events(b"".join(self._heard)):
             self._passed(each)
         self._heard.clear()
 
     def over(self) -> bytes:
         """The upstream has said all of this leg; what is left of it."""
-        rest, self._rest, self._waiting = b"".join(self._rest), [], 0
+        rest = self._buffer.flush()
         if rest and not self._close and not self._deaf and self._named(rest):
             self._attend()
         told = self._passed(rest) if rest and self._close and not self._deaf else rest
@@ -141,7 +121,7 @@ class Ear(ABC):
         return leg(self._blocks(), self.reads, self.names)
 
     def _passed(self, raw: bytes) -> bytes:
-        data = b"\n".join(line[5:].removeprefix(b" ") for line in raw.splitlines() if line.startswith(b"data:"))
+        _, data = read_event(raw)
         try:
             value = parse_bounded(data) if data else None
         except orjson.JSONDecodeError:
@@ -182,16 +162,3 @@ class Ear(ABC):
 def _naming(words: frozenset[str]) -> Callable[[bytes], Match[bytes] | None]:
     """Whether a tool of ours is named: every piece of every stream is asked, and this is the fastest way."""
     return pattern(b'"(?:' + b"|".join(escape(word.encode()) for word in sorted(words)) + b')"').search
-
-
-def written(name: str, value: Json) -> bytes:
-    return event(name, value)
-
-
-def _events(data: bytes) -> Iterator[bytes]:
-    at = 0
-    for found in _ends.finditer(data):
-        yield data[at : found.end()]
-        at = found.end()
-    if at < len(data):
-        yield data[at:]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
 from sightline.wire.gemini import CACHED, CALL, DECLARED, RESPONSE, under
-from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.ear import Ear
 from sightline.wire.loop.leg import (
     LOOSE,
     OTHER,
@@ -28,6 +28,7 @@ from sightline.wire.loop.leg import (
 from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
 
 ITEMS = "contents"
 _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
@@ -207,7 +208,7 @@ class Listener(Ear):
     def _told(self, value: Block, candidate: Block) -> bytes:
         usage: Block = {"usageMetadata": _merged(self._used)} if value.get("usageMetadata") else {}
         named: Block = {"responseId": self._id} if self._id and "responseId" in value else {}
-        return written("", {**value, "candidates": [candidate], **usage, **named})
+        return write_event("", {**value, "candidates": [candidate], **usage, **named})
 
     def _part(self, part: Block) -> Block | None:
         """What the client gets of a part; all of it is part of the leg."""

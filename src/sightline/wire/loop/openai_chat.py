@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.ear import Ear
 from sightline.wire.loop.leg import (
     OTHER,
     Atom,
@@ -33,6 +33,7 @@ from sightline.wire.loop.leg import (
 from sightline.wire.loop.weaving import in_order, laid, spoken
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
 
 ITEMS = "messages"
 _OUTPUT = ("completion_tokens", "completion_tokens_details")
@@ -262,7 +263,7 @@ class Listener(Ear):
             return b""
         self._counted = False
         chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _merged(self._used)}
-        return written("", {**self._head, **chunk})
+        return write_event("", {**self._head, **chunk})
 
     def _told(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:
         """The chunk without what is ours; nothing, if that was all of it."""
@@ -277,7 +278,7 @@ class Listener(Ear):
             return b""
         self._introduced = True
         usage: Block = {"usage": _merged(self._used)} if value.get("usage") and stop else {}
-        return written("", {**value, **self._head, "choices": [{**choice, "delta": kept}], **usage})
+        return write_event("", {**value, **self._head, "choices": [{**choice, "delta": kept}], **usage})
 
     def _grown(self, delta: Block) -> Block:
         """What of a delta is for the client; all of it is part of the leg."""

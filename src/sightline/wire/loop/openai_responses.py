@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear, written
+from sightline.wire.loop.ear import Ear
 from sightline.wire.loop.leg import (
     OTHER,
     Atom,
@@ -28,6 +28,7 @@ from sightline.wire.loop.leg import (
 from sightline.wire.loop.weaving import FEW, in_order
 from sightline.wire.loop.weaving import woven as cut
 from sightline.wire.shape import entries, items, text_in, value_in
+from sightline.wire.sse import write_event
 
 ITEMS = "input"
 _OUTPUT = ("output_tokens", "output_tokens_details")
@@ -252,7 +253,7 @@ class Listener(Ear):
         if "sequence_number" not in value and not isinstance(index, int):
             return raw
         new = {**value, "sequence_number": number} if "sequence_number" in value else value
-        return written(text_in(value, "type"), new)
+        return write_event(text_in(value, "type"), new)
 
     def _ended(self, kind: str, value: Block, raw: bytes) -> bytes:
         self._stop = kind

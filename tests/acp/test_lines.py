@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.surfaces.acp.lines import HEAD, Cutter, Head, Held, Passing, head
+from sightline.surfaces.acp.pipes import HEAD, Cutter, Head, Held, Passing, head
 from tests.requirements import requirement
 
 JSON = st.recursive(

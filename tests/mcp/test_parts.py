@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from sightline.model.geometry import Size
 from sightline.model.image import Kept
-from sightline.surfaces.mcp import resources
+from sightline.surfaces.mcp import catalog
 from sightline.surfaces.mcp.clients import ANY, Client, client, within
 from sightline.surfaces.mcp.folders import paths
 from sightline.surfaces.mcp.server import unwrapped
@@ -75,17 +75,17 @@ def test_hosts_are_known_by_the_name_that_they_give_themselves() -> None:
 @requirement("mcp.resources")
 @given(some.text(max_size=120))
 def test_an_address_is_that_of_an_image_or_of_nothing(address: str) -> None:
-    found = resources.sha256_of(address)
-    assert found is None or address.lower().rstrip("/") == resources.uri(found)
+    found = catalog.sha256_of(address)
+    assert found is None or address.lower().rstrip("/") == catalog.uri(found)
 
 
 @requirement("mcp.resources")
 @given(some.text("0123456789abcdef", min_size=64, max_size=64))
 def test_an_image_s_address_leads_back_to_it(sha256: str) -> None:
-    assert resources.sha256_of(resources.uri(sha256)) == sha256
-    assert resources.sha256_of(resources.uri(sha256).upper()) == sha256
-    assert resources.title(Kept(sha256, "image/png", Size(2, 3), 9, "/a/b.png")) == "b.png (image/png, 2x3)"
-    assert resources.title(Kept(sha256, "image/png", Size(2, 3), 9)) == f"sha256:{sha256[:12]} (image/png, 2x3)"
+    assert catalog.sha256_of(catalog.uri(sha256)) == sha256
+    assert catalog.sha256_of(catalog.uri(sha256).upper()) == sha256
+    assert catalog.title(Kept(sha256, "image/png", Size(2, 3), 9, "/a/b.png")) == "b.png (image/png, 2x3)"
+    assert catalog.title(Kept(sha256, "image/png", Size(2, 3), 9)) == f"sha256:{sha256[:12]} (image/png, 2x3)"
 
 
 @requirement("mcp.roots")

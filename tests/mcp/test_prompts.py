@@ -14,7 +14,7 @@ from sightline.commands import USAGE, is_command, parse
 from sightline.commands.values import Describe, Redescribe
 from sightline.model.crop import Region
 from sightline.model.refusal import Refusal
-from sightline.surfaces.mcp.prompts import PROMPTS, command
+from sightline.surfaces.mcp.catalog import PROMPTS, command
 from tests.cli.command import sightline
 from tests.look.eyes import eyes, named
 from tests.mcp.serving import Way, client

@@ -12,9 +12,9 @@ import pytest
 
 from sightline.look.doors import door
 from sightline.surfaces.mcp import sessions
+from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import MOST_MARKS, Mount
 from sightline.surfaces.mcp.sessions import Sessions
-from sightline.surfaces.mcp.terms import Terms
 from tests.requirements import requirement
 
 VERSION = "2025-06-18"

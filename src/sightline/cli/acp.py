@@ -58,7 +58,7 @@ def _server() -> dict[str, Json] | None:
     """
     from importlib.util import find_spec
 
-    from sightline.surfaces.acp.loading import LOADING
+    from sightline.surfaces.acp.capability import LOADING
 
     with LOADING:
         from sightline.settings import load

@@ -21,8 +21,8 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
+from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import Mount
-from sightline.surfaces.mcp.terms import Terms
 from sightline.surfaces.proxy.alone import Alone
 from sightline.surfaces.proxy.app import Proxy
 from sightline.surfaces.proxy.asides import Tools

@@ -51,8 +51,8 @@ def run(args: Namespace) -> int:
         return refused(Refusal("invalid_input", what, "write --http as well"))
     gc.disable()  # thousands of classes are made and stay: a fifth of a start is looking through them for garbage
     with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
+        from sightline.surfaces.mcp.clients import Terms
         from sightline.surfaces.mcp.stdio import serve
-        from sightline.surfaces.mcp.terms import Terms
     gc.freeze()
     gc.enable()
 

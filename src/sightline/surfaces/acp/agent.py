@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
 
-from sightline.surfaces.acp.lines import Head, Held
-from sightline.surfaces.acp.pipes import Outlet, Pump
+from sightline.surfaces.acp.pipes import Head, Held, Outlet, Pump
 
 _GRACE = 5.0  # seconds of silence after which an agent whose editor has left is asked to leave, and then made to
 _THINKING = 60.0  # … while it has a prompt to answer

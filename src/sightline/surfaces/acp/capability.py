@@ -2,11 +2,60 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 
+from sightline.model.asking import LOCAL
 from sightline.model.capability import ImageCapability, Promise, Trust
 from sightline.model.profile import Limits, Profile
+from sightline.reader.ocr import weights
+from sightline.settings import Settings, load
+
+
+def ready() -> Ready:
+    settings = load()
+    usable, looks = (True, True) if _reads(settings) else _somebody(settings)
+    return Ready(
+        settings.image_capability,
+        settings.trust_peer_capability,
+        refits=usable and find_spec("pyvips") is not None,
+        looks=looks and settings.mode != "off",
+    )
+
+
+def _reads(settings: Settings) -> bool:
+    """Is there, for a look that nobody is named for, what reads on this machine?"""
+    named = settings.named_seer
+    meant = LOCAL in named if named else settings.seer == "auto"
+    return (
+        meant
+        and weights.is_runtime_installed()
+        and any(weights.find_pair(pair, settings.data) for pair in weights.PAIRS)
+    )
+
+
+def _somebody(settings: Settings) -> tuple[bool, bool]:
+    """Whether anything can be done with these settings, and whether anybody can be asked to look.
+
+    That is found out by whoever would ask, which is a lot to load.
+    """
+    with LOADING:
+        from sightline.look.analyze_seer import lookers
+        from sightline.look.bodies import desk
+        from sightline.look.loop import wait
+        from sightline.model.refusal import Refusal
+
+    at = desk(settings)
+    if isinstance(at, Refusal):
+        return False, False
+    found, _ = wait(lookers(settings, at.record, ""))
+    return True, any(not isinstance(each, Refusal) for each in found)
+
+
+LOADING = threading.RLock()
+
 
 BROKEN: Mapping[str, tuple[Promise, ...]] = {
     "qwen-code": ("autoHandlesWrongModel",),  # it promises so with no model at hand that could look

@@ -35,8 +35,7 @@ from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for, read
-from sightline.surfaces.acp.capability import Agent, Ready, meant_for
-from sightline.surfaces.acp.loading import LOADING
+from sightline.surfaces.acp.capability import LOADING, Agent, Ready, meant_for
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsonedits import graft

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sightline.model.refusal import Refusal
-from sightline.surfaces.acp.loading import LOADING
+from sightline.surfaces.acp.capability import LOADING
 from sightline.surfaces.acp.pipes import Outlet
 from sightline.surfaces.acp.sessions import CANCEL, PROMPT, SHORT, Asked, Id, Later, Open, Session, Work
 

@@ -1,11 +1,24 @@
-"""What MCP hosts do with results, as data: of each, what was seen or read of it. Pure."""
+"""What is known of MCP clients: what each host does with results, and on what terms a client is served. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sightline.model.scene import Json
+
+if TYPE_CHECKING:
+    from sightline.look.doors import Door
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    door: Callable[[Mapping[str, str]], Door]  # for whoever sent a request with these headers; stdio has none
+    roots: bool = False  # the folders that a client names may be read: it could read them itself
+    consents: bool = False  # who uses the client can be asked: the owner agrees for good, others for themselves
+    anybody: Callable[[], str] = str  # the scope of all clients that cannot be told apart, which goes with the record
+
 
 _PER_TOKEN = 4  # characters, as hosts count
 _CUT = " [cut off here]"

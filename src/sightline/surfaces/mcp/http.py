@@ -11,8 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.sessions import Caller, Sessions
-from sightline.surfaces.mcp.terms import Terms
 from sightline.wire.jsonsize import count_marks
 
 if TYPE_CHECKING:

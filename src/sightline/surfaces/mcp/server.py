@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from sightline import __version__
 from sightline.model.fence import one_line
 from sightline.model.refusal import Refusal
-from sightline.surfaces.mcp.terms import Terms
+from sightline.surfaces.mcp.clients import Terms
 
 if TYPE_CHECKING:
     from sightline.surfaces.mcp.service import Service

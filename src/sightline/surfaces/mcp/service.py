@@ -31,13 +31,12 @@ from sightline.model.scene import Json
 from sightline.model.toolset import TOOLSET
 from sightline.sources import reference
 from sightline.sources.file import outside
-from sightline.surfaces.mcp import resources
+from sightline.surfaces.mcp import catalog
 from sightline.surfaces.mcp.asking import Asked, Context, Needs, agreed, answers, can_elicit, has_roots, is_modern
-from sightline.surfaces.mcp.clients import Client, client, within
+from sightline.surfaces.mcp.catalog import LIKE, PROMPTS, command
+from sightline.surfaces.mcp.clients import Client, Terms, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
-from sightline.surfaces.mcp.prompts import LIKE, PROMPTS, command
-from sightline.surfaces.mcp.terms import Terms
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
@@ -110,14 +109,14 @@ class Service:
 
     async def templates(self, ctx: Context) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
-            uri_template=resources.TEMPLATE, name="image", title="An image that was seen before", mime_type="image/*"
+            uri_template=catalog.TEMPLATE, name="image", title="An image that was seen before", mime_type="image/*"
         )
         listed = [] if _lacks(await self._door(ctx), _SHOWS) else [template]
         return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def resource(self, ctx: Context, address: str) -> types.ReadResourceResult:
         """The image as the client's model can take it, and beside it which one that is."""
-        sha256 = resources.sha256_of(address)
+        sha256 = catalog.sha256_of(address)
         if sha256 is None:
             raise _missing(address, "that is no address of an image (write sightline://sha256/ and 64 hex digits)")
         door = _fitting(await self._door(ctx), _client(ctx))
@@ -273,9 +272,9 @@ def _resource(kept: Kept, limits: Client) -> types.Resource:
     fits = max(kept.size.width, kept.size.height) <= limits.edge and 4 * -(-kept.bytes // 3) <= limits.encoded
     is_itself = kept.mime in NATIVE and fits
     return types.Resource(
-        uri=resources.uri(kept.sha256),
+        uri=catalog.uri(kept.sha256),
         name=f"sha256:{kept.sha256[:12]}",
-        title=resources.title(kept),
+        title=catalog.title(kept),
         mime_type=kept.mime if is_itself else None,
         size=kept.bytes if is_itself else None,
     )

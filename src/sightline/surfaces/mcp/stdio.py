@@ -23,8 +23,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from sightline.model.fence import sound
+from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.server import server
-from sightline.surfaces.mcp.terms import Terms
 
 _MOST_MARKS = 1_000_000  # commas and opening brackets of a line: parsing takes 100 bytes of memory and more for each
 _OVERSIZED = "\0"  # before the two ends of a line that was not parsed; no JSON begins like this

@@ -1,13 +1,16 @@
-"""The verbs of /vision-proxy as prompts: what is filled in becomes the words of the one grammar. Pure."""
+"""What a client can list: the verbs of /vision-proxy as prompts, and images of the record as resources. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sightline.commands import NAME, USAGE, usage
 from sightline.commands.values import SETTINGS
 from sightline.commands.words import split, typed
+from sightline.model.fence import one_line
+from sightline.model.image import Kept
 from sightline.model.refusal import Refusal
 
 
@@ -78,3 +81,22 @@ def command(verb: str, filled: Mapping[str, str]) -> str | Refusal:
         places += [word for word in words if not blank.option]
     ends = ["--"] if any(place.startswith("--") for place in places) else []
     return " ".join([NAME, verb, *map(typed, [*options, *ends, *places])])
+
+
+TEMPLATE = "sightline://sha256/{sha256}"
+_URI = re.compile(r"sightline://sha256/([0-9a-f]{64})/?", re.IGNORECASE | re.ASCII)
+
+
+def uri(sha256: str) -> str:
+    return TEMPLATE.format(sha256=sha256)
+
+
+def sha256_of(address: str) -> str | None:
+    found = _URI.fullmatch(address)
+    return found[1].lower() if found else None
+
+
+def title(kept: Kept) -> str:
+    """As a person finds it in a list."""
+    name = one_line(re.split(r"[/\\]", kept.path)[-1]) or f"sha256:{kept.sha256[:12]}"
+    return f"{name} ({kept.mime}, {kept.size})"

@@ -22,7 +22,7 @@ from sightline.store.home import ROWS
 from sightline.surfaces.proxy.asides import _INTERRUPTED as INTERRUPTED
 from sightline.surfaces.proxy.asides import _TOO_MANY as TOO_MANY
 from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS, UNWOVEN
-from sightline.wire.loop.leg import no_choice
+from sightline.wire.tool_loop.leg import no_choice
 from tests.proxy.four import asked
 from tests.proxy.legs import (
     Call,

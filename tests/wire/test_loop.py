@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.wire.jsonedits import graft
-from sightline.wire.loop import LOOPS, Past
-from sightline.wire.loop.leg import Block, known_by, seen, summed
-from sightline.wire.loop.leg import leg as leg_of
+from sightline.wire.tool_loop import LOOPS, Past
+from sightline.wire.tool_loop.leg import Block, known_by, seen, summed
+from sightline.wire.tool_loop.leg import leg as leg_of
 from tests.proxy.legs import ITEMS, WIRES, Call, Json, Leg, echo, events, heard, joined, said
 from tests.proxy.legs import seen as shown
 from tests.requirements import requirement
@@ -36,15 +36,15 @@ def test_however_a_stream_is_cut_the_same_goes_out(wire: str, leg: Leg, cuts: li
     stream = b"".join(events(wire, leg, "1"))
     stream = stream.replace(b"\n", b"\r\n") if crlf else stream
     once, often = LOOPS[wire].listener(NAMES), LOOPS[wire].listener(NAMES)  # type: ignore[index]
-    whole = once.hear(stream) + once.over()
-    parts = b"".join(map(often.hear, pieces(stream, cuts))) + often.over()
-    assert (whole, once.last, once.asks, once.inner) == (parts, often.last, often.asks, often.inner)
-    assert once.asks == bool(leg.asks)
-    assert once.inner == (bool(leg.asks) and not leg.visible.calls)
+    whole = once.feed(stream) + once.finish()
+    parts = b"".join(map(often.feed, pieces(stream, cuts))) + often.finish()
+    assert (whole, once.ending, once.calls_ours, once.goes_on) == (parts, often.ending, often.calls_ours, often.goes_on)
+    assert once.calls_ours == bool(leg.asks)
+    assert once.goes_on == (bool(leg.asks) and not leg.visible.calls)
     if not leg.asks:
         assert whole == stream, "what is not ours goes out as it came"
-    elif not once.inner:
-        got = heard(wire, (whole + once.last).replace(b"\r\n", b"\n"), stream=True)
+    elif not once.goes_on:
+        got = heard(wire, (whole + once.ending).replace(b"\r\n", b"\n"), stream=True)
         assert shown(wire, got) == joined(wire, [leg])
     if leg.asks:
         assert [ask.call.id for ask in once.leg().asks] == [call.id for call in leg.asks]
@@ -56,8 +56,8 @@ def test_however_a_stream_is_cut_the_same_goes_out(wire: str, leg: Leg, cuts: li
 @given(data=st.binary(max_size=300), names=st.booleans())
 def test_what_is_no_stream_goes_out_as_it_came(wire: str, data: bytes, names: bool) -> None:
     said_ = data + (b'data: {"x": "analyze_image"}\n\n' if names else b"")
-    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
-    assert ear.hear(said_) + ear.over() + ear.last == said_
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    assert listener.feed(said_) + listener.finish() + listener.ending == said_
 
 
 @EVERY_WIRE
@@ -68,10 +68,10 @@ def test_what_a_client_sends_back_is_known_again_and_nothing_else(wire: str, leg
     loop = LOOPS[wire]  # type: ignore[index]
     listeners = []
     for leg in legs:
-        ear = loop.listener(NAMES)
-        ear.hear(b"".join(events(wire, leg, "1")) + b'data: {"analyze_image": "analyze_image"}\n\n')
-        ear.over()
-        listeners.append(ear.leg())
+        listener = loop.listener(NAMES)
+        listener.feed(b"".join(events(wire, leg, "1")) + b'data: {"analyze_image": "analyze_image"}\n\n')
+        listener.finish()
+        listeners.append(listener.leg())
     pasts = [Past.of(each, [{"result": index}]) for index, each in enumerate(listeners)]
     assert [Past.read(json.loads(json.dumps(past.as_json()))) for past in pasts] == pasts
     for other in legs:
@@ -256,10 +256,12 @@ ODD: dict[str, list[Json]] = {
 @pytest.mark.parametrize("deltas", ODD.values(), ids=ODD.keys())
 def test_odd_streams_of_chat_completions(deltas: list[Json]) -> None:
     deltas[0] = {"role": "assistant", **deltas[0]}
-    ear = LOOPS["openai_chat"].listener(NAMES)
-    out = b"".join(ear.hear(chunk(delta)) for delta in deltas) + ear.hear(chunk({}, "tool_calls") + b"data: [DONE]\n\n")
-    out += ear.over() + ear.last
-    assert [(ask.call.id, ask.call.given) for ask in ear.leg().asks] == [("c1", {})]
+    listener = LOOPS["openai_chat"].listener(NAMES)
+    out = b"".join(listener.feed(chunk(delta)) for delta in deltas) + listener.feed(
+        chunk({}, "tool_calls") + b"data: [DONE]\n\n"
+    )
+    out += listener.finish() + listener.ending
+    assert [(ask.call.id, ask.call.given) for ask in listener.leg().asks] == [("c1", {})]
     got = heard("openai_chat", out, stream=True)["choices"][0]["message"]
     assert [(call["id"], call["function"]["name"]) for call in got["tool_calls"]] == [("c2", "Read")]
     assert out.count(b'"role"') == 1, "who speaks is said once"
@@ -267,9 +269,9 @@ def test_odd_streams_of_chat_completions(deltas: list[Json]) -> None:
 
 @requirement("stream.own_calls")
 def test_a_last_event_without_a_blank_line_is_heard_too() -> None:
-    ear = LOOPS["openai_chat"].listener(NAMES)
-    out = ear.hear(chunk(piece(0, "analyze_image", "c1", "{}"), "tool_calls").rstrip())
-    assert (out + ear.over(), ear.inner) == (b"", True)
+    listener = LOOPS["openai_chat"].listener(NAMES)
+    out = listener.feed(chunk(piece(0, "analyze_image", "c1", "{}"), "tool_calls").rstrip())
+    assert (out + listener.finish(), listener.goes_on) == (b"", True)
 
 
 @EVERY_WIRE
@@ -279,53 +281,56 @@ def test_an_answer_that_was_cut_in_a_call_of_ours_calls_nobody(wire: str) -> Non
     stream = b"".join(events(wire, Leg("Hm.", (Call("c1", "analyze_image", {}),)), "1")).decode()
     for whole, short in cut.items():
         stream = stream.replace(f'": "{whole}"', f'": "{short}"').replace(f".{whole}", f".{short}")
-    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
-    ear.hear(stream.encode())
-    ear.over()
-    assert not ear.asks
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    listener.feed(stream.encode())
+    listener.finish()
+    assert not listener.calls_ours
 
 
 @requirement("loop.one_message")
 def test_on_gemini_the_last_chunk_is_never_empty() -> None:
     """Programs that keep a chunk as a content take one without parts for an answer that failed."""
-    ear = LOOPS["gemini"].listener(NAMES)
+    listener = LOOPS["gemini"].listener(NAMES)
     chunks: list[Json] = [
         {"content": {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}}]}},
         {"content": {"role": "model", "parts": [{"functionCall": {"name": "analyze_image", "args": {}}}]}},
     ]
     chunks[1]["finishReason"] = "STOP"
     for chunk_ in chunks:
-        ear.hear(b"data: " + json.dumps({"responseId": "1", "candidates": [chunk_]}).encode() + b"\n\n")
-    assert json.loads(ear.last[6:])["candidates"][0]["content"]["parts"] == [{"text": ""}]
+        listener.feed(b"data: " + json.dumps({"responseId": "1", "candidates": [chunk_]}).encode() + b"\n\n")
+    assert json.loads(listener.ending[6:])["candidates"][0]["content"]["parts"] == [{"text": ""}]
 
 
 @EVERY_WIRE
 @requirement("load.answers")
 def test_an_event_without_an_end_goes_on_and_is_not_held_in_memory(wire: str) -> None:
-    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
     piece = b"x" * (1 << 20)
-    told = [ear.hear(each) for each in (b'data: {"text":"', *[piece] * 40)]
+    told = [listener.feed(each) for each in (b'data: {"text":"', *[piece] * 40)]
     assert sum(map(len, told)) > 30 << 20
     rest = b'"}\n\ndata: {"name":"analyze_image"}\n\n'
-    assert b"".join([*told, ear.hear(rest), ear.over(), ear.last]) == b'data: {"text":"' + piece * 40 + rest
-    assert not ear.asks
+    assert (
+        b"".join([*told, listener.feed(rest), listener.finish(), listener.ending])
+        == b'data: {"text":"' + piece * 40 + rest
+    )
+    assert not listener.calls_ours
 
 
 @EVERY_WIRE
 @requirement("load.answers")
 def test_an_event_without_an_end_behind_a_call_of_ours_ends_the_listening(wire: str) -> None:
-    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
-    ear.begin()
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    listener.begin_next_leg()
     piece = b"x" * (1 << 20)
-    told = [ear.hear(each) for each in (b'data: {"text":"', *[piece] * 40)]
+    told = [listener.feed(each) for each in (b'data: {"text":"', *[piece] * 40)]
     assert sum(map(len, told)) > 30 << 20
-    assert ear.failed
+    assert listener.failed
 
 
 @EVERY_WIRE
 @requirement("load.answers")
 def test_an_event_of_too_many_values_goes_on_unread(wire: str) -> None:
-    ear = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
     event = b'data: {"name":"analyze_image","x":[' + b"1," * 400_000 + b"1]}\n\n"
-    assert ear.hear(event) + ear.over() == event
-    assert not ear.asks
+    assert listener.feed(event) + listener.finish() == event
+    assert not listener.calls_ours

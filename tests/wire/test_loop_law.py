@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sightline.model.scene import Json
 from sightline.wire.jsonedits import graft
-from sightline.wire.loop import LOOPS, Loop, Offer, Past, Result
-from sightline.wire.loop.leg import Block, known_by, leg, seen
+from sightline.wire.tool_loop import LOOPS, Loop, Offer, Past, Result
+from sightline.wire.tool_loop.leg import Block, known_by, leg, seen
 from tests.proxy.legs import ITEMS, WIRES, Call, Leg, Script, answer, body, events, said, tools, user
 from tests.proxy.test_asides import CASES
 from tests.proxy.test_asides_law import Conversation, conversations
@@ -55,11 +55,11 @@ class Pure(Conversation):
         assert is_open(loop, tree)
         assert graft(tree, loop.offer(tree, OFFERS))["tools"] == offered(self.wire)  # type: ignore[index, call-overload]
         bodies, done = [tree], []
-        ear, answers, out = loop.listener(NAMES), list[Block](), b""
+        listener, answers, out = loop.listener(NAMES), list[Block](), b""
         for number, each in enumerate(legs, 1):
             if stream:
-                out += ear.hear(b"".join(events(self.wire, each, str(number)))) + ear.over()
-                heard, asks, beside = ear.leg(), ear.asks, ear.beside
+                out += listener.feed(b"".join(events(self.wire, each, str(number)))) + listener.finish()
+                heard, asks, beside = listener.leg(), listener.calls_ours, listener.calls_client
             else:
                 answers.append(answer(self.wire, each, str(number)))
                 heard = leg(loop.said(answers[-1]), loop.reads, NAMES)
@@ -69,10 +69,10 @@ class Pure(Conversation):
             if asks and not beside:
                 done.append((heard, results))
                 bodies.append(graft(tree, loop.grown(tree, done)))
-                ear.begin()
+                listener.begin_next_leg()
         self.late = results
         self.kept.append([*(Past.of(one, brought) for one, brought in done), Past.of(heard)])
-        return out + ear.last if stream else json.dumps(loop.whole(answers, NAMES)).encode(), bodies
+        return out + listener.ending if stream else json.dumps(loop.whole(answers, NAMES)).encode(), bodies
 
     def woven(self, asked: Any) -> Any:
         """What the client sends, with our calls back in their places."""

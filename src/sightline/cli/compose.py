@@ -30,7 +30,7 @@ from sightline.surfaces.proxy.commands import Commands
 from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
 from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
-from sightline.wire.loop import Offer, Result
+from sightline.wire.tool_loop import Offer, Result
 
 __all__ = [
     "NOWHERE",

@@ -15,8 +15,8 @@ from sightline.surfaces.proxy.asides import MOST_LEGS, Aside, Asides
 from sightline.surfaces.proxy.heard import as_events, in_thread_if_long, is_stream, is_whole
 from sightline.surfaces.proxy.reply import Reply
 from sightline.wire.jsonsize import parse_bounded
-from sightline.wire.loop import Leg
-from sightline.wire.loop.leg import Block, leg, mapping
+from sightline.wire.tool_loop import Leg
+from sightline.wire.tool_loop.leg import Block, leg, mapping
 from sightline.wire.unrolled import unrolled
 
 _TOO_MANY = f"Sightline: the model asked for images in {MOST_LEGS} answers in a row and came to no end."
@@ -43,30 +43,30 @@ class Answering:
         return await (self._stream(exchange) if self.aside.streams or is_stream(exchange) else self._whole(exchange))
 
     async def _stream(self, exchange: Exchange) -> list[Block] | None:
-        ear = self.aside.loop.listener(self.aside.names)
+        listener = self.aside.loop.listener(self.aside.names)
         while True:
             try:
-                events = None if is_stream(exchange) else await self._events(exchange, first=not ear.legs)
+                events = None if is_stream(exchange) else await self._events(exchange, first=not listener.earlier_legs)
                 if events is not None:
-                    await self.reply.heard(exchange, events, ear)
-                elif ear.legs or is_stream(exchange):
-                    await self.reply.relay(exchange, ear)
+                    await self.reply.heard(exchange, events, listener)
+                elif listener.earlier_legs or is_stream(exchange):
+                    await self.reply.relay(exchange, listener)
                 else:
                     await self._as_it_is(exchange)
                     return None
             finally:
                 self.rest(exchange)
             if self.reply.ended:
-                return ear.usages if ear.legs else None
-            if not ear.inner:
-                if not ear.failed:
-                    await self.asides.done(self.aside, ear.leg(), beside=ear.asks)
-                await self.reply.finished(ear.last)
-                return ear.usages
-            following = await self._next(ear.leg())
+                return listener.usages if listener.earlier_legs else None
+            if not listener.goes_on:
+                if not listener.failed:
+                    await self.asides.done(self.aside, listener.leg(), beside=listener.calls_ours)
+                await self.reply.finished(listener.ending)
+                return listener.usages
+            following = await self._next(listener.leg())
             if following is None:
-                return ear.usages
-            ear.begin()
+                return listener.usages
+            listener.begin_next_leg()
             exchange = following
 
     async def _events(self, exchange: Exchange, *, first: bool) -> bytes | None:
@@ -136,11 +136,11 @@ class Answering:
             return None
         if before is None or not is_stream(exchange):
             return await in_thread_if_long(data, _answer, self.aside.wire, data)
-        ear = self.aside.loop.listener(self.aside.names)
-        ear.begin()
-        ear.hear(bytes(data))
-        ear.over()
-        return None if ear.failed else ear.whole(before)
+        listener = self.aside.loop.listener(self.aside.names)
+        listener.begin_next_leg()
+        listener.feed(bytes(data))
+        listener.finish()
+        return None if listener.failed else listener.whole(before)
 
     async def _joined(self, exchange: Exchange, answers: Sequence[Block]) -> None:
         try:

@@ -25,9 +25,9 @@ from sightline.model.upstream import Visitor
 from sightline.passes.tools import called
 from sightline.surfaces.proxy.routes import Route
 from sightline.wire.jsontext import Document
-from sightline.wire.loop import LOOPS, Leg, Loop, Offer, Past, Result, Run
-from sightline.wire.loop.leg import Block, Called, Sign, known_by, seen
 from sightline.wire.shape import value_in
+from sightline.wire.tool_loop import LOOPS, Leg, Loop, Offer, Past, Result, Run
+from sightline.wire.tool_loop.leg import Block, Called, Sign, known_by, seen
 
 log = logging.getLogger("sightline")
 

@@ -20,7 +20,7 @@ from sightline.surfaces.proxy.errand import Errand
 from sightline.surfaces.proxy.heard import whole_of
 from sightline.surfaces.proxy.reader import Reader
 from sightline.surfaces.proxy.waiting import in_time
-from sightline.wire.loop.leg import no_choice
+from sightline.wire.tool_loop.leg import no_choice
 
 log = logging.getLogger("sightline")
 

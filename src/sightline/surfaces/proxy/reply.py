@@ -17,7 +17,7 @@ from sightline.surfaces.proxy.redirects import Links, leads_nowhere
 from sightline.surfaces.proxy.routes import Headers
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
-from sightline.wire.loop import Ear
+from sightline.wire.tool_loop import StreamListener
 
 _UNHEARD = 64 * 1024  # so much of a stream may have gone out before it is listened to
 _RETRY_AFTER = 2
@@ -44,33 +44,33 @@ class Reply:
         self._owed = 0  # bytes of them
         self.begun = False
         self._held = False
-        self._ear: Ear | None = None
+        self._listener: StreamListener | None = None
         self.status = 0  # 0: the client left before it had one
         self.ended = False
         self._between = False  # two legs of an answer
 
-    async def relay(self, exchange: Exchange, ear: Ear | None = None) -> None:
+    async def relay(self, exchange: Exchange, listener: StreamListener | None = None) -> None:
         """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end.
 
-        With an ear, what it leaves out is left out, and where it hears a call of ours the answer stays open.
+        With an listener, what it leaves out is left out, and where it hears a call of ours the answer stays open.
         """
         self._between = False
         if self.begun:
-            await self._relay_late(exchange, ear)
+            await self._relay_late(exchange, listener)
             return
         if not 200 <= exchange.status < 600:
             await self.no(_NO_STATUS)
             return
         if not is_stream(exchange):
             self._hearing = None
-        at_once = exchange.ready and ear is None  # of which an ear may leave out all
+        at_once = exchange.ready and listener is None  # of which an listener may leave out all
         # What may have to be added to a stream is in no length that its upstream has told.
         headers = backward(exchange.status, self._linked(exchange.headers), grows=self._hearing is not None)
         if 300 <= exchange.status < 400 and leads_nowhere(exchange.headers, headers):
             await self.no(_MISLED)
             return
         await self._start(exchange.status, headers, at_once=at_once)
-        await self._pour(exchange, ear if self._hearing else None)
+        await self._pour(exchange, listener if self._hearing else None)
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -97,12 +97,12 @@ class Reply:
     def _linked(self, headers: Headers) -> Headers:
         return headers if self._links is None else self._links.rewrite(headers)
 
-    async def heard(self, exchange: Exchange, events: bytes, ear: Ear) -> None:
+    async def heard(self, exchange: Exchange, events: bytes, listener: StreamListener) -> None:
         """A leg that came in one piece, in a stream."""
         self._between = False
         if not self.begun:
             await self._start(exchange.status, [*retold(self._linked(exchange.headers)), *_STREAM_HEADERS])
-        for heard in (ear.hear(events), ear.over()):
+        for heard in (listener.feed(events), listener.finish()):
             if heard:
                 await self._say(Chunk(heard))
 
@@ -155,10 +155,10 @@ class Reply:
         await self._start(status, told)
         await self._body(body, more=False)
 
-    async def _relay_late(self, exchange: Exchange, ear: Ear | None) -> None:
+    async def _relay_late(self, exchange: Exchange, listener: StreamListener | None) -> None:
         """The stream has begun already: an answer that is no stream can only be told inside it."""
         if exchange.status == 200 and is_stream(exchange):
-            await self._pour(exchange, ear)
+            await self._pour(exchange, listener)
             return
         try:
             text = await exchange.read(LARGEST_ERROR)
@@ -166,8 +166,8 @@ class Reply:
             text = b""
         await self.refused(exchange.status, _message(text) or f"the upstream answered {exchange.status}")
 
-    async def _pour(self, exchange: Exchange, ear: Ear | None) -> None:
-        self._ear = ear
+    async def _pour(self, exchange: Exchange, listener: StreamListener | None) -> None:
+        self._listener = listener
         try:
             if self._hearing is None:
                 while (piece := await exchange.piece()) is not None:
@@ -176,13 +176,13 @@ class Reply:
                         return
             else:
                 while (piece := await exchange.piece()) is not None:
-                    if heard := piece if ear is None else ear.hear(piece):
+                    if heard := piece if listener is None else listener.feed(piece):
                         await self._say(Chunk(heard))
                     if self._line is not None:
                         await exchange.hand(self._pass)
-                if ear is not None and (rest := ear.over()):
+                if listener is not None and (rest := listener.finish()):
                     await self._say(Chunk(rest))
-                if ear is not None and (ear.asks or ear.legs):
+                if listener is not None and (listener.calls_ours or listener.earlier_legs):
                     return
         except Cut as cut:
             # Without words for it, the answer stays without an end, and the server closes the connection.
@@ -194,7 +194,7 @@ class Reply:
     def _pass(self, data: bytes) -> bool:
         """On at once, and listened to later: the words of an upstream go out as they came, whatever they are."""
         assert self._line is not None
-        heard = data if self._ear is None else self._ear.hear(data)
+        heard = data if self._listener is None else self._listener.feed(data)
         if not heard:
             return True
         self._unheard.append(heard)

@@ -11,8 +11,9 @@ from itertools import takewhile
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import (
+from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.leg import (
     OTHER,
     Atom,
     Block,
@@ -30,10 +31,9 @@ from sightline.wire.loop.leg import (
     seen,
     summed,
 )
-from sightline.wire.loop.weaving import in_order, laid, spoken
-from sightline.wire.loop.weaving import woven as cut
-from sightline.wire.shape import at, entries, items, text_in, value_in
-from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.listener import StreamListener
+from sightline.wire.tool_loop.weaving import in_order, laid, spoken
+from sightline.wire.tool_loop.weaving import woven as cut
 
 ITEMS = "messages"
 _OUTPUT = ("completion_tokens", "completion_tokens_details")
@@ -195,7 +195,7 @@ def _thought(past: Past, thinks: str) -> list[Block]:
     return [{thinks: past.thinking}] if thinks and past.thinking else []
 
 
-class Listener(Ear):
+class Listener(StreamListener):
     reads = staticmethod(reads)
     beginnings = ("tool_calls",)
 
@@ -204,8 +204,8 @@ class Listener(Ear):
         self._introduced = False  # it was said who speaks
         super().__init__(names)
 
-    def _opened(self) -> None:
-        super()._opened()
+    def _begin_leg(self) -> None:
+        super()._begin_leg()
         self._texts: dict[str, list[str]] = {}  # the words and thoughts of this leg
         self._others: Block = {}  # … and what else was said in it
         self._given: dict[int, list[str]] = {}  # the arguments of its calls
@@ -215,21 +215,21 @@ class Listener(Ear):
         self._counted = False  # the client is told what was used in a chunk of its own
 
     @property
-    def _called(self) -> bool:
+    def _stopped_for_calls(self) -> bool:
         return self._stop not in _CUT
 
-    def over(self) -> bytes:
-        told = super().over()
-        if self._counted and not self.inner:  # some end without a word
-            self.last += self._usage_told()
+    def finish(self) -> bytes:
+        told = super().finish()
+        if self._counted and not self.goes_on:  # some end without a word
+            self.ending += self._usage_told()
         return told
 
-    def _bare(self, data: bytes, raw: bytes) -> bytes:
+    def _read_text(self, data: bytes, raw: bytes) -> bytes:
         if data.strip() != b"[DONE]":
             return raw
-        return self._ends(self._usage_told() + raw)
+        return self._end_with(self._usage_told() + raw)
 
-    def _event(self, value: Block, raw: bytes) -> bytes:
+    def _read(self, value: Block, raw: bytes) -> bytes:
         if value.get("error"):
             self.failed = True
             return raw
@@ -243,16 +243,16 @@ class Listener(Ear):
         kept = self._grown(delta)
         if stop:
             self._stop = str(stop)
-        if stop and self.inner:  # some say their last words together with the end
+        if stop and self.goes_on:  # some say their last words together with the end
             return self._told(value, {**choice, "finish_reason": None}, kept, b"")
         told = self._told(value, choice, kept, raw if kept == delta else b"")
-        return self._ends(told) if stop else told
+        return self._end_with(told) if stop else told
 
     def _beside(self, value: Block, raw: bytes) -> bytes:
         """A chunk without a choice: what was used, or nothing of weight."""
         if not value.get("usage"):
-            return b"" if self.legs else raw
-        if not self.legs and not self.asks:
+            return b"" if self.earlier_legs else raw
+        if not self.earlier_legs and not self.calls_ours:
             return raw
         self._counted = True  # told with the last of it
         return b""
@@ -262,12 +262,12 @@ class Listener(Ear):
         if not self._counted:
             return b""
         self._counted = False
-        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _merged(self._used)}
+        chunk: Block = {"object": "chat.completion.chunk", "choices": [], "usage": _merged(self._usages)}
         return write_event("", {**self._head, **chunk})
 
     def _told(self, value: Block, choice: Block, kept: Block, raw: bytes) -> bytes:
         """The chunk without what is ours; nothing, if that was all of it."""
-        if raw and not self.legs and not self._held:
+        if raw and not self.earlier_legs and not self._our_calls:
             self._introduced = self._introduced or "role" in kept
             return raw
         stop = choice.get("finish_reason")
@@ -277,7 +277,7 @@ class Listener(Ear):
         if not stop and not {key: each for key, each in kept.items() if key != "role" and each not in (None, "")}:
             return b""
         self._introduced = True
-        usage: Block = {"usage": _merged(self._used)} if value.get("usage") and stop else {}
+        usage: Block = {"usage": _merged(self._usages)} if value.get("usage") and stop else {}
         return write_event("", {**value, **self._head, "choices": [{**choice, "delta": kept}], **usage})
 
     def _grown(self, delta: Block) -> Block:
@@ -299,34 +299,34 @@ class Listener(Ear):
         """A piece of a call, with the number that the client knows it by; None: it is ours, or nobody knows yet."""
         number = self._number(call)
         self._given.setdefault(number, []).append(text_in(call.get("function"), "arguments"))
-        made = self._said.setdefault(number, {"id": "", "type": "function"})
+        made = self._blocks_by_number.setdefault(number, {"id": "", "type": "function"})
         function = {**mapping(made.get("function")), **_named(mapping(call.get("function")))}
         made |= {key: each for key, each in call.items() if key not in ("index", "function") and each}
         made["function"] = function
-        if number not in self._numbers and number not in self._held:
+        if number not in self._numbers and number not in self._our_calls:
             call = _joined(self._unnamed.pop(number, {}), call)
             if not function.get("name"):
                 self._unnamed[number] = call
                 return None
             self._decided(number, text_in(function, "name"))
-        return None if number in self._held else {**call, "index": self._numbers[number]}
+        return None if number in self._our_calls else {**call, "index": self._numbers[number]}
 
     def _number(self, call: Block) -> int:
         """Of all calls of this leg; one with another id is another one, whatever its own number says."""
         index = call.get("index")
-        index = index if isinstance(index, int) else len(self._said)
+        index = index if isinstance(index, int) else len(self._blocks_by_number)
         at = self._at.get(index)
         name = text_in(call, "id")
-        if at is None or (name and text_in(self._said.get(at), "id") not in ("", name)):
-            at = self._at[index] = len(self._said)
+        if at is None or (name and text_in(self._blocks_by_number.get(at), "id") not in ("", name)):
+            at = self._at[index] = len(self._blocks_by_number)
         return at
 
     def _decided(self, number: int, name: str) -> None:
         """Note whose call it is, ours or the client's, now that its name is known."""
         if name in self.names:
-            self._held.add(number)
+            self._our_calls.add(number)
         else:
-            self._theirs = True
+            self._calls_client = True
             self._numbers[number] = len(self._numbers)
 
     def _blocks(self) -> list[Block]:
@@ -334,7 +334,7 @@ class Listener(Ear):
         thoughts: list[Block] = [{key: texts[key]} for key in _THOUGHTS if texts.get(key)]
         words: list[Block] = [{"content": texts["content"]}] if texts.get("content") else []
         more: list[Block] = [{_MORE: self._others}] if self._others else []
-        return [*more, *thoughts[:1], *words, *(self._whole(number) for number in sorted(self._said))]
+        return [*more, *thoughts[:1], *words, *(self._whole(number) for number in sorted(self._blocks_by_number))]
 
     def whole(self, before: Block) -> Block:
         message = _message({"role": "assistant"}, self._blocks())
@@ -342,7 +342,7 @@ class Listener(Ear):
         return {**before, "choices": [choice], "usage": self._usage}
 
     def _whole(self, number: int) -> Block:
-        call = self._said[number]
+        call = self._blocks_by_number[number]
         given = "".join(self._given.get(number, ()))
         return {**call, "function": {**mapping(call.get("function")), "arguments": given}}
 

@@ -13,11 +13,11 @@ from types import ModuleType
 from sightline.model.edit import Edit
 from sightline.model.profile import WireName
 from sightline.model.scene import Json
-from sightline.wire.loop import anthropic, gemini, openai_chat, openai_responses
-from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import Block, Called, Leg, Offer, Past, Reads, Result, Run
+from sightline.wire.tool_loop import anthropic, gemini, openai_chat, openai_responses
+from sightline.wire.tool_loop.leg import Block, Called, Leg, Offer, Past, Reads, Result, Run
+from sightline.wire.tool_loop.listener import StreamListener
 
-__all__ = ["LOOPS", "Ear", "Leg", "Loop", "Offer", "Past", "Result", "Run"]
+__all__ = ["LOOPS", "Leg", "Loop", "Offer", "Past", "Result", "Run", "StreamListener"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Loop:
     runs: Callable[[Json], list[Run]]  # the answers in a body
     woven: Callable[[Json, Run, Sequence[Past], Sequence[Block]], list[Edit] | None]  # one of them as it was, if it is
     wider: Callable[[Json, Run, Sequence[Past]], Run | None]  # one that goes on behind results of its calls
-    listener: Callable[[frozenset[str]], Ear]
+    listener: Callable[[frozenset[str]], StreamListener]
     reads: Reads
     said: Callable[[Json], list[Block]]  # what a whole answer says
     calls: Callable[[Json], bool]  # did it end in order to have its calls answered?

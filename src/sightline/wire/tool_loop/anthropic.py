@@ -8,8 +8,9 @@ import orjson
 
 from sightline.model.edit import Edit, Insert, Replace
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import (
+from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.leg import (
     OTHER,
     Atom,
     Block,
@@ -25,10 +26,9 @@ from sightline.wire.loop.leg import (
     mapping,
     summed,
 )
-from sightline.wire.loop.weaving import in_order, laid, spoken
-from sightline.wire.loop.weaving import woven as cut
-from sightline.wire.shape import at, entries, items, text_in, value_in
-from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.listener import StreamListener
+from sightline.wire.tool_loop.weaving import in_order, laid, spoken
+from sightline.wire.tool_loop.weaving import woven as cut
 
 ITEMS = "messages"
 _OUTPUT = ("output_tokens",)
@@ -133,32 +133,32 @@ def _split(block: Block, letters: int) -> tuple[Block, Block]:
     return {**front, "text": text[:letters]}, {**block, "text": text[letters:]}
 
 
-class Listener(Ear):
+class Listener(StreamListener):
     reads = staticmethod(reads)
 
     def __init__(self, names: frozenset[str]) -> None:
         self._next = 0  # the number that the client's next block gets
         super().__init__(names)
 
-    def _opened(self) -> None:
-        super()._opened()
+    def _begin_leg(self) -> None:
+        super()._begin_leg()
         self._numbers: dict[int, int] = {}
         self._inputs: dict[int, list[str]] = {}
         self._grown: dict[int, dict[str, list[str]]] = {}
 
     @property
-    def _called(self) -> bool:
+    def _stopped_for_calls(self) -> bool:
         return self._stop not in _CUT
 
-    def _event(self, value: Block, raw: bytes) -> bytes:
+    def _read(self, value: Block, raw: bytes) -> bytes:
         kind, number = text_in(value, "type"), value.get("index")
         if kind == "message_start":
             self._usage |= mapping(at(value, "message", "usage"))
-            return b"" if self.legs else raw
+            return b"" if self.earlier_legs else raw
         if kind == "message_delta":
             return self._stopped(value, raw)
         if kind == "message_stop":
-            return self._ends(raw)
+            return self._end_with(raw)
         if kind == "error":
             self.failed = True
             return raw
@@ -171,23 +171,23 @@ class Listener(Ear):
             self._starts(number, mapping(value.get("content_block")))
         elif kind == "content_block_delta":
             self._grows(number, mapping(value.get("delta")))
-        if number in self._held:
+        if number in self._our_calls:
             return b""
         shown = self._numbers.get(number, number)
         return raw if shown == number else write_event(kind, {**value, "index": shown})
 
     def _starts(self, number: int, block: Block) -> None:
-        self._said[number] = dict(block)
+        self._blocks_by_number[number] = dict(block)
         called = block.get("type") == "tool_use"
         if called and block.get("name") in self.names:
-            self._held.add(number)
+            self._our_calls.add(number)
             return
-        self._theirs = self._theirs or called
+        self._calls_client = self._calls_client or called
         self._numbers[number] = self._next
         self._next += 1
 
     def _grows(self, number: int, delta: Block) -> None:
-        block = self._said.setdefault(number, {})
+        block = self._blocks_by_number.setdefault(number, {})
         if delta.get("type") == "input_json_delta":
             self._inputs.setdefault(number, []).append(text_in(delta, "partial_json"))
             return
@@ -206,12 +206,12 @@ class Listener(Ear):
     def _stopped(self, value: Block, raw: bytes) -> bytes:
         self._usage |= {key: each for key, each in mapping(value.get("usage")).items() if each is not None}
         self._stop = text_in(value.get("delta"), "stop_reason") or None
-        if not self.legs:
-            return self._ends(raw)
-        return self._ends(write_event("message_delta", {**value, "usage": summed(self._used, _OUTPUT)}))
+        if not self.earlier_legs:
+            return self._end_with(raw)
+        return self._end_with(write_event("message_delta", {**value, "usage": summed(self._usages, _OUTPUT)}))
 
     def _blocks(self) -> list[Block]:
-        return [self._whole(number, block) for number, block in sorted(self._said.items())]
+        return [self._whole(number, block) for number, block in sorted(self._blocks_by_number.items())]
 
     def whole(self, before: Block) -> Block:
         return {**before, "content": [*self._blocks()], "stop_reason": self._stop, "usage": self._usage}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, takewhile
 
 from sightline.model.edit import Edit, Insert, Replace
-from sightline.wire.loop.leg import (
+from sightline.wire.tool_loop.leg import (
     LOOSE,
     Atom,
     Block,

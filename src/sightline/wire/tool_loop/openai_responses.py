@@ -7,8 +7,9 @@ from itertools import islice, takewhile
 
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
-from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import (
+from sightline.wire.shape import entries, items, text_in, value_in
+from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.leg import (
     OTHER,
     Atom,
     Block,
@@ -25,10 +26,9 @@ from sightline.wire.loop.leg import (
     seen,
     summed,
 )
-from sightline.wire.loop.weaving import FEW, in_order
-from sightline.wire.loop.weaving import woven as cut
-from sightline.wire.shape import entries, items, text_in, value_in
-from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.listener import StreamListener
+from sightline.wire.tool_loop.weaving import FEW, in_order
+from sightline.wire.tool_loop.weaving import woven as cut
 
 ITEMS = "input"
 _OUTPUT = ("output_tokens", "output_tokens_details")
@@ -187,7 +187,7 @@ def woven(tree: Json, run: Run, pasts: Sequence[Past], results: Sequence[Block])
     return [*edits, *behind]
 
 
-class Listener(Ear):
+class Listener(StreamListener):
     reads = staticmethod(reads)
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -197,19 +197,19 @@ class Listener(Ear):
         self._seen: list[Json] = []  # the items that the client has got
         super().__init__(names)
 
-    def _opened(self) -> None:
-        super()._opened()
+    def _begin_leg(self) -> None:
+        super()._begin_leg()
         self._numbers: dict[int, int] = {}
 
     @property
-    def _called(self) -> bool:
+    def _stopped_for_calls(self) -> bool:
         return self._stop in (None, "response.completed")
 
-    def _event(self, value: Block, raw: bytes) -> bytes:
+    def _read(self, value: Block, raw: bytes) -> bytes:
         kind, number = text_in(value, "type"), value.get("output_index")
         if kind in _BEGINS:
             self._id = self._id or value_in(value.get("response"), "id")
-            return b"" if self.legs else self._numbered(value, raw)
+            return b"" if self.earlier_legs else self._numbered(value, raw)
         if kind in _ENDS:
             return self._ended(kind, value, raw)
         if kind == "error":
@@ -224,21 +224,21 @@ class Listener(Ear):
         if kind == "response.output_item.added":
             self._starts(number, item)
         elif kind == "response.output_item.done":
-            if number not in self._numbers and number not in self._held:
+            if number not in self._numbers and number not in self._our_calls:
                 self._starts(number, item)
-            self._said[number] = item
-            if number not in self._held:
+            self._blocks_by_number[number] = item
+            if number not in self._our_calls:
                 self._seen.append(item)
-        if number in self._held:
+        if number in self._our_calls:
             return b""
         shown = self._numbers.get(number, number)
         return self._numbered(value if shown == number else {**value, "output_index": shown}, raw)
 
     def _starts(self, number: int, item: Block) -> None:
         if item.get("type") == "function_call" and item.get("name") in self.names:
-            self._held.add(number)
+            self._our_calls.add(number)
             return
-        self._theirs = self._theirs or item.get("type") in _THEIRS
+        self._calls_client = self._calls_client or item.get("type") in _THEIRS
         self._numbers[number] = self._next
         self._next += 1
 
@@ -248,7 +248,7 @@ class Listener(Ear):
         number = self._sequence if self._sequence is not None else given if isinstance(given, int) else 0
         self._sequence = number + 1
         index = value.get("output_index")
-        if not self.legs and not self._held and given in (number, None):
+        if not self.earlier_legs and not self._our_calls and given in (number, None):
             return raw
         if "sequence_number" not in value and not isinstance(index, int):
             return raw
@@ -260,16 +260,16 @@ class Listener(Ear):
         response = mapping(value.get("response"))
         self._usage |= mapping(response.get("usage"))
         self.failed = kind == "response.failed"
-        if self.inner:
+        if self.goes_on:
             return b""
-        if not self.legs and not self._held:
+        if not self.earlier_legs and not self._our_calls:
             return self._numbered(value, raw)
-        usage: Block = {"usage": _merged(self._used)} if any(self._used) else {}
+        usage: Block = {"usage": _merged(self._usages)} if any(self._usages) else {}
         told: Block = {**value, "response": {**response, "id": self._id, "output": [*self._seen], **usage}}
-        return self._ends(self._numbered(told, raw)) if not self.failed else self._numbered(told, raw)
+        return self._end_with(self._numbered(told, raw)) if not self.failed else self._numbered(told, raw)
 
     def _blocks(self) -> list[Block]:
-        return [item for _, item in sorted(self._said.items())]
+        return [item for _, item in sorted(self._blocks_by_number.items())]
 
     def whole(self, before: Block) -> Block:
         status = (self._stop or "response.completed").removeprefix("response.")

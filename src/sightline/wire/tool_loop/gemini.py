@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from sightline.model.edit import Edit, Insert
 from sightline.model.scene import Json
 from sightline.wire.gemini import CACHED, CALL, DECLARED, RESPONSE, under
-from sightline.wire.loop.ear import Ear
-from sightline.wire.loop.leg import (
+from sightline.wire.shape import at, entries, items, text_in, value_in
+from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.leg import (
     LOOSE,
     OTHER,
     Atom,
@@ -25,10 +26,9 @@ from sightline.wire.loop.leg import (
     mapping,
     summed,
 )
-from sightline.wire.loop.weaving import in_order, laid, spoken
-from sightline.wire.loop.weaving import woven as cut
-from sightline.wire.shape import at, entries, items, text_in, value_in
-from sightline.wire.sse import write_event
+from sightline.wire.tool_loop.listener import StreamListener
+from sightline.wire.tool_loop.weaving import in_order, laid, spoken
+from sightline.wire.tool_loop.weaving import woven as cut
 
 ITEMS = "contents"
 _OUTPUT = ("candidatesTokenCount", "thoughtsTokenCount")
@@ -163,23 +163,23 @@ def _split(part: Block, letters: int) -> tuple[Block, Block]:
     return {**front, "text": text[:letters]}, {**part, "text": text[letters:]}
 
 
-class Listener(Ear):
+class Listener(StreamListener):
     reads = staticmethod(reads)
 
     def __init__(self, names: frozenset[str]) -> None:
         self._id: Json = None
         super().__init__(names)
 
-    def _opened(self) -> None:
-        super()._opened()
+    def _begin_leg(self) -> None:
+        super()._begin_leg()
         self._signature: Json = None  # of a call of ours, for the client's first one
         self._pieces: dict[int, list[str]] = {}  # of words that came in several
 
     @property
-    def _called(self) -> bool:
+    def _stopped_for_calls(self) -> bool:
         return self._stop in (None, "STOP")
 
-    def _event(self, value: Block, raw: bytes) -> bytes:
+    def _read(self, value: Block, raw: bytes) -> bytes:
         if value.get("error"):
             self.failed = True
             return raw
@@ -187,42 +187,42 @@ class Listener(Ear):
         self._usage |= mapping(value.get("usageMetadata"))
         candidate = next((each for _, each in entries(value.get("candidates"))), None)
         if candidate is None:
-            return raw if not self.legs else b""
+            return raw if not self.earlier_legs else b""
         content = mapping(candidate.get("content"))
         parts = [part for _, part in entries(content.get("parts"))]
         kept = [shown for part in parts if (shown := self._part(part)) is not None]
         stop = candidate.get("finishReason")
         if stop:
             self._stop = str(stop)
-        if stop and self.inner:
+        if stop and self.goes_on:
             rest = {key: each for key, each in candidate.items() if key != "finishReason"}
             return self._told(value, {**rest, "content": {**content, "parts": [*kept]}}) if kept else b""
-        if kept == parts and not self.legs:
-            return self._ends(raw) if stop else raw
+        if kept == parts and not self.earlier_legs:
+            return self._end_with(raw) if stop else raw
         if not kept and not stop:
             return b""
         told_parts: list[Json] = [*kept] or [{"text": ""}]  # a chunk without parts is taken for an answer that failed
         told = self._told(value, {**candidate, "content": {**content, "parts": told_parts}})
-        return self._ends(told) if stop else told
+        return self._end_with(told) if stop else told
 
     def _told(self, value: Block, candidate: Block) -> bytes:
-        usage: Block = {"usageMetadata": _merged(self._used)} if value.get("usageMetadata") else {}
+        usage: Block = {"usageMetadata": _merged(self._usages)} if value.get("usageMetadata") else {}
         named: Block = {"responseId": self._id} if self._id and "responseId" in value else {}
         return write_event("", {**value, "candidates": [candidate], **usage, **named})
 
     def _part(self, part: Block) -> Block | None:
         """What the client gets of a part; all of it is part of the leg."""
         call = under(part, CALL)
-        number = len(self._said)
+        number = len(self._blocks_by_number)
         if not isinstance(call, dict):
             self._joined(number, part)
             return part
-        self._said[number] = part
+        self._blocks_by_number[number] = part
         if text_in(call, "name") in self.names:
-            self._held.add(number)
+            self._our_calls.add(number)
             self._signature = self._signature or under(part, _SIGNATURE)
             return None
-        first, self._theirs = not self._theirs, True
+        first, self._calls_client = not self._calls_client, True
         if first and self._signature and under(part, _SIGNATURE) is None:
             return {**part, "thoughtSignature": self._signature}
         return part
@@ -231,15 +231,15 @@ class Listener(Ear):
         """Words that came in pieces are one part of a request."""
         if part == {"text": ""}:
             return
-        before = self._said.get(number - 1)
+        before = self._blocks_by_number.get(number - 1)
         plain = set(part) <= {"text", "thought"} and "text" in part
         if before is not None and plain and set(before) == set(part) and before.get("thought") == part.get("thought"):
             self._pieces.setdefault(number - 1, []).append(text_in(part, "text"))
         else:
-            self._said[number] = part
+            self._blocks_by_number[number] = part
 
     def _blocks(self) -> list[Block]:
-        return [self._whole(number, part) for number, part in sorted(self._said.items())]
+        return [self._whole(number, part) for number, part in sorted(self._blocks_by_number.items())]
 
     def whole(self, before: Block) -> Block:
         content: Block = {"role": "model", "parts": [*self._blocks()]}

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from sightline.model.crop import REGIONS, Region, resolve
+from sightline.model.crop import REGIONS, Region, inside, resolve
 from sightline.model.geometry import Box, Size
 from sightline.model.image import HELD_BYTES, Picture
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import decode_part
-from sightline.pixels.crop import inside
 from sightline.pixels.decode_limits import within_bounds
 from tests.pixels.bitmaps import BLUE, FORMATS, RED, exif, flag, icon_of, photo, psd_of, saved
 from tests.requirements import requirement

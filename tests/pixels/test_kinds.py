@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.pixels.kinds import Kind, kind_of
+from sightline.pixels.probe import Kind, kind_of
 from tests.pixels.bitmaps import FORMATS, RED, flag, icon_of, psd_of, saved
 from tests.requirements import requirement
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.profile import Limits, WireName
+from sightline.profiles.families import bare, matches
 from sightline.profiles.lookup import Override, by_address, profile
-from sightline.profiles.names import bare, matches
 from sightline.profiles.preset import MIB
 from sightline.profiles.presets import PRESETS
 from tests.requirements import requirement

@@ -9,8 +9,8 @@ import pytest
 
 from sightline.model.image import base64_length
 from sightline.model.profile import WireName
+from sightline.profiles.families import matches
 from sightline.profiles.lookup import by_address, profile
-from sightline.profiles.names import matches
 from sightline.profiles.preset import Preset
 from sightline.profiles.presets import PRESETS
 from tests.profiles.document import PAGE, page

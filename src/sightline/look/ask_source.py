@@ -16,7 +16,7 @@ from sightline.model.image import MAX_BYTES, Image, Target, base64_length
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
-from sightline.pixels.kinds import PDF, Kind, kind_of
+from sightline.pixels.probe import PDF, Kind, kind_of
 from sightline.sources import file as files
 from sightline.sources import inline
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from sightline.grounding.families import FALLBACK, format_of
 from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
-from sightline.profiles.names import matches
+from sightline.profiles.families import matches
 from sightline.seers.registry import Named
 from sightline.settings import Settings
 

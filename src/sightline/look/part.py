@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 from sightline.look.crops import crop_of
-from sightline.model.crop import Crop, resolve
+from sightline.model.crop import Crop, inside, resolve
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import decode_part
-from sightline.pixels.crop import inside
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import answer, fit_bitmap, target_of
 

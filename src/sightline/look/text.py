@@ -18,7 +18,7 @@ from sightline.look.doors import Door
 from sightline.look.results import Edited, Refused, Text
 from sightline.model.fence import json_line
 from sightline.model.refusal import Refusal
-from sightline.pixels.kinds import kind_of
+from sightline.pixels.probe import kind_of
 from sightline.sources import file as files
 from sightline.sources.file import File
 from sightline.sources.held import STALE, written_back

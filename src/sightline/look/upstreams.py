@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
+from sightline.profiles.families import matches
 from sightline.profiles.lookup import by_address
-from sightline.profiles.names import matches
 from sightline.profiles.presets import PRESETS
 from sightline.settings import Settings
 

@@ -25,7 +25,7 @@ from sightline.model.scene import Json
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.headers import animated
-from sightline.pixels.kinds import Kind, kind_of
+from sightline.pixels.probe import Kind, kind_of
 from sightline.sources import file as files
 from sightline.sources import reference
 from sightline.sources.reference import Address, Named, Stored

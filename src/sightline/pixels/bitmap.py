@@ -28,8 +28,7 @@ from sightline.pixels.decode_limits import (
     within_bounds,
 )
 from sightline.pixels.headers import gif_frame, icon
-from sightline.pixels.kinds import PNG, kind_of
-from sightline.pixels.probe import orientation
+from sightline.pixels.probe import PNG, kind_of, orientation
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Pillowed

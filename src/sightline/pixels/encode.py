@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from sightline.model.crop import inside
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.pixels.bitmap import all_of, decode_part, pillowed, scaled
-from sightline.pixels.crop import inside
 from sightline.pixels.decode_limits import within_bounds
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sightline.model.profile import WireName
+from sightline.profiles.families import bare, matches
 from sightline.profiles.lookup import profile
-from sightline.profiles.names import bare, matches
 
 Kind = Literal["vision", "pdf", "video", "audio"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

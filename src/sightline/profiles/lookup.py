@@ -8,8 +8,7 @@ from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 from sightline.model.profile import UNSIZED, CachePrice, Profile, ToolImages, WireName
-from sightline.profiles.families import Family, family
-from sightline.profiles.names import glob, matches
+from sightline.profiles.families import Family, family, glob, matches
 from sightline.profiles.preset import TOOL_IMAGES, Preset, Row
 from sightline.profiles.presets import PRESETS
 

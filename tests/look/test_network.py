@@ -163,3 +163,17 @@ def test_text_is_not_read_from_the_web_even_then(door: Door, folder: Path) -> No
     refusal = sightline.read_file("https://example.com/notes.md", through=granted(door))
     assert isinstance(refusal, Refused)
     assert refusal.reason == "invalid_input"
+
+
+@requirement("view.network")
+def test_file_url_permits_its_own_address_where_views_stay_offline() -> None:
+    """It is refused for the address that it names, and not because the network is off."""
+    offline = sightline.door(network=False)
+    url = "https://127.0.0.1/shot.png"
+    seen = sightline.view(url, through=offline)
+    assert isinstance(seen, Refused)
+    assert "network" in str(seen.as_dict()["message"])
+    asked = sightline.vision_analyze(prompt="?", file_url=url, through=offline)
+    assert isinstance(asked, sightline.Unanswered)
+    assert "URL_BLOCKED" in str(asked.as_dict())
+    assert "network" not in str(asked.as_dict())

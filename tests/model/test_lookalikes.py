@@ -27,7 +27,12 @@ BY_NAME = {
     "<": "SINGLE LEFT-POINTING ANGLE QUOTATION MARK|HEAVY LEFT-POINTING ANGLE QUOTATION MARK ORNAMENT"
     "|LEFT ANGLE BRACKET|MATHEMATICAL LEFT ANGLE BRACKET|LEFT-POINTING ANGLE BRACKET|SMALL LESS-THAN SIGN"
     "|FULLWIDTH LESS-THAN SIGN|MODIFIER LETTER LEFT ARROWHEAD|CANADIAN SYLLABICS PA|RUNIC LETTER KAUNA"
-    "|MEDIUM LEFT-POINTING ANGLE BRACKET ORNAMENT|NOT LESS-THAN|LEFT-POINTING CURVED ANGLE BRACKET",
+    "|MEDIUM LEFT-POINTING ANGLE BRACKET ORNAMENT|NOT LESS-THAN|LEFT-POINTING CURVED ANGLE BRACKET"
+    "|PRECEDES|LEFT ANGLE BRACKET WITH DOT|MODIFIER LETTER LOW LEFT ARROWHEAD|LEFT DOUBLE ANGLE BRACKET"
+    "|LEFT-POINTING DOUBLE ANGLE QUOTATION MARK|MUCH LESS-THAN|Z NOTATION LEFT BINDING BRACKET"
+    "|MATHEMATICAL LEFT DOUBLE ANGLE BRACKET|VERY MUCH LESS-THAN|LEFT ARC LESS-THAN BRACKET"
+    "|PRESENTATION FORM FOR VERTICAL LEFT DOUBLE ANGLE BRACKET|WHITE LEFT-POINTING TRIANGLE|DOUBLE NESTED LESS-THAN"
+    "|NORMAL SUBGROUP OF|DOUBLE RIGHT ARC LESS-THAN BRACKET",
     "/": "FRACTION SLASH|DIVISION SLASH|BIG SOLIDUS|FULLWIDTH SOLIDUS"
     "|BOX DRAWINGS LIGHT DIAGONAL UPPER RIGHT TO LOWER LEFT|REVERSE SOLIDUS|FULLWIDTH REVERSE SOLIDUS",
     "v": "CYRILLIC SMALL LETTER IZHITSA|GREEK SMALL LETTER NU|LATIN LETTER SMALL CAPITAL V|CHEROKEE LETTER DO"
@@ -65,6 +70,11 @@ UNSEEN = (
 )
 
 
+BLANKS = r"[ \t\n\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+BACKSLASH = "\ue000"  # stands for one, which Markdown puts in front of an underscore, while a text is read
+OUTLINED = "".join(chr(0x1CCD6 + ord(each) - ord("A")) for each in "VISION")  # newer than the tables of Python
+
+
 def _variants() -> dict[str, list[str]]:
     found = {
         letter: [letter, letter.upper(), *map(unicodedata.lookup, map(str.strip, names.split("|")))]
@@ -83,10 +93,14 @@ PLAIN = {ord(each): letter for letter, variants in VARIANTS.items() for each in 
 
 def fences(text: str) -> list[str]:
     """Return whatever a reader could take for a fence, found in another way than the code that is tested."""
-    reads = text.translate(PLAIN)
+    reads = text.replace("\\", BACKSLASH).translate(PLAIN)
     apart = unicodedata.normalize("NFKD", reads).translate(PLAIN)
-    seen = "".join(each for each in apart if unicodedata.category(each)[0] not in "MZC" and each not in UNSEEN)
-    return re.findall(r"<[/\\]*vision_proxy_", seen.translate(PLAIN).replace("\\", "/").lower())
+    spaced = re.sub(BLANKS, " ", apart)
+    shown = (each for each in spaced if unicodedata.category(each)[0] not in "MZC" or each in f" {BACKSLASH}")
+    seen = "".join(each for each in shown if each == " " or each not in UNSEEN).translate(PLAIN).lower()
+    name = "".join(f"[ {BACKSLASH}]*{letter}" for letter in "vision_proxy_")[len(f"[ {BACKSLASH}]*") :]
+    found = re.findall(f"<(?:[ /{BACKSLASH}]*[/{BACKSLASH}][ /{BACKSLASH}]*)?{name}", seen)
+    return ["</vision_proxy_" if re.search(f"\\A<[ ]*[/{BACKSLASH}]", each) else "<vision_proxy_" for each in found]
 
 
 gaps = st.text(st.sampled_from(UNSEEN), max_size=2)
@@ -119,6 +133,8 @@ def bare(text: str) -> str:
 @example("<\x00/vision_proxy_description>")
 @example("<<vision_proxy_a<<vision_proxy_b")
 @example("<\\/vision_proxy_description>")
+@example("</vision\\_proxy\\_description>")
+@example("<vision\\_proxy\\_description>")
 @example("<ⅵsion_proxy_description>")  # one letter that stands for two
 @example("<vis\udc80ion_proxy_description>")
 def test_no_disguise_opens_or_closes_a_fence(text: str) -> None:
@@ -128,6 +144,37 @@ def test_no_disguise_opens_or_closes_a_fence(text: str) -> None:
     assert bare(safe) == bare(text), "nothing but a bracket is replaced"
     if not fences(text):
         assert safe == text
+
+
+@requirement("fence.disguise")
+def test_letters_that_are_newer_than_python_are_read_too() -> None:
+    assert neutral(f"</{OUTLINED}_proxy_description>") == f"&lt;/{OUTLINED}_proxy_description>"
+    digits = "V\U0001ccf1S\U0001ccf1\U0001ccf0N"  # outlined digits for I and O
+    assert neutral(f"<{digits}_proxy_description>") == f"&lt;{digits}_proxy_description>"
+
+
+@requirement("fence.disguise")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if n < vision_proxy_limit:",
+        "n <\tvision_proxy_limit",
+        "n <\n    vision_proxy_limit",
+        "n \u2264\u00a0vision_proxy_limit",
+        "1 << vision_proxy_bits",
+        "\u00ab vision_proxy_description \u00bb",
+    ],
+)
+def test_a_comparison_with_a_blank_before_the_name_is_code(code: str) -> None:
+    assert neutral(code) == code
+    assert json.loads(json_line(code)) == code
+    assert "\\u" not in json_line(code)
+
+
+@requirement("fence.disguise")
+@pytest.mark.parametrize("text", ["< /vision_proxy_description>", "</ vision_proxy_description>", "< \\vision_proxy_x"])
+def test_a_closing_tag_with_a_blank_in_it_is_a_fence(text: str) -> None:
+    assert neutral(text) == text.replace("<", "&lt;")
 
 
 @requirement("fence.neutral", "fence.disguise")
@@ -190,7 +237,7 @@ def test_a_fence_that_is_written_in_tag_characters_is_none() -> None:
         "<video><var>v</var><view><v-if>",
         "vision_proxy_description and /vision_proxy_analysis>",
         "Слово о зрении: ‹видение› < видение_прокси_ 5 < 7",
-        "≤vision_proxy_ «vision_proxy_» 《vision_proxy_》 書くvision_proxy_x",
+        "≤vision_proxy_ « vision_proxy_ » 書くvision_proxy_x",
         "std::vector<vision::proxy_t> <v i s i o n>",
         "&lt;/vision_proxy_description> &#60;vision_proxy_x",
         "<" * 50 + "vision",

@@ -24,9 +24,12 @@ def seen(text: str = "A red square.", seer: str = "up/eye") -> Description:
 
 
 def fences(text: str) -> list[str]:
-    """Whatever a model could take for a fence of ours, with an eye of this test's own."""
-    plain = "".join(text.replace("\uff1c", "<").lower().split())
-    return re.findall("</?vision_proxy_", plain)
+    """Return whatever a model could take for a fence of ours, found in another way than the code that is tested.
+
+    A blank behind the bracket and no slash is a comparison.
+    """
+    found = re.findall(r"<(?:\s*/\s*)?vision_proxy_", text.replace("\uff1c", "<").lower())
+    return ["".join(each.split()) for each in found]
 
 
 @requirement("tell.fence")

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import anthropic
+import httpx2
 import openai
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.settings import load
 from sightline.surfaces.proxy.headers import Request
-from sightline.surfaces.proxy.redirects import Links
+from sightline.surfaces.proxy.redirects import LocationRewriter
 from sightline.surfaces.proxy.routes import Route, route
 from tests.proxy.raw import Got, exchange
 from tests.proxy.running import sightline
@@ -41,17 +42,17 @@ def known() -> Directory:
     return found
 
 
-def links(asked: str = ASKED, host: str = HERE) -> Links:
+def rewriter(asked: str = ASKED, host: str = HERE) -> LocationRewriter:
     headers = [(b"host", host.encode())] if host else []
     way = route(asked, "", headers, known())
     assert isinstance(way, Route)
-    return Links(Request("POST", headers), way, known())
+    return LocationRewriter(Request("POST", headers), way, known())
 
 
 def rewritten(*values: str, asked: str = ASKED, host: str = HERE, name: str = "location") -> list[str]:
     """The values of a header that an answer to a request has for the client."""
     given = [(b"content-type", b"text/plain"), *((name.encode(), value.encode()) for value in values)]
-    kept = links(asked, host).rewrite(given)
+    kept = rewriter(asked, host).rewrite(given)
     assert kept[0] == given[0]
     return [value.decode() for _, value in kept[1:]]
 
@@ -325,3 +326,51 @@ def test_a_redirect_that_is_withheld_is_an_error_of_the_wire(tmp_path: Path) -> 
 
 def locations(got: Got) -> Sequence[str]:
     return [value for name, value in got.headers if name.lower() == "location"]
+
+
+@requirement("route.cookies")
+def test_a_cookie_goes_back_to_its_own_upstream_alone(tmp_path: Path) -> None:
+    """With a client that keeps cookies, as those of the SDKs do."""
+    set_cookies = tuple(("set-cookie", f"{name}=1{rest}") for name, rest in COOKIES.items())
+    with Provider() as evil, Provider() as other:
+        flags = (f"evil={evil.url}", f"other={other.url}")
+        with sightline(tmp_path, *flags) as proxy, httpx2.Client(base_url=proxy.url) as client:
+            evil.faults.append(Page(200, "application/json", b"{}", set_cookies))
+            client.post("/u/evil/v1/messages", json=TALK)
+            client.post("/u/evil/v1/messages", json=TALK)
+            client.post("/u/other/v1/messages", json=TALK)
+        first, second = (dict(one.headers) for one in evil.exchanges)
+        assert b"cookie" not in first
+        assert {pair.split(b"=")[0].decode() for pair in second[b"cookie"].split(b"; ")} == {*COOKIES}
+        assert [dict(one.headers).get(b"cookie") for one in other.exchanges] == [None]
+
+
+@requirement("route.cookies")
+@pytest.mark.parametrize(("path", "kept"), [("/v1/messages", {*"abcde"}), ("/x", set[str]())])
+def test_a_cookie_of_the_one_upstream_for_all_goes_to_no_other(tmp_path: Path, path: str, kept: set[str]) -> None:
+    set_cookies = tuple(("set-cookie", f"{name}=1{rest}") for name, rest in COOKIES.items())
+    with Provider() as only:
+        with sightline(tmp_path, only.url) as proxy, httpx2.Client(base_url=proxy.url) as client:
+            only.faults.append(Page(200, "application/json", b"{}", set_cookies))
+            client.post(path, json=TALK)
+            client.post(path, json=TALK)
+            assert not any(cookie.path in ("/", "/u", "/u/other") for cookie in client.cookies.jar)
+        sent = dict(only.exchanges[-1].headers).get(b"cookie", b"")
+        assert {pair.split(b"=")[0].decode() for pair in sent.split(b"; ") if pair} == kept
+
+
+COOKIES = {
+    "a": "",
+    "b": "; Path=/; HttpOnly",
+    "c": "; path=/u/other",
+    "d": "; Domain=127.0.0.1; Path=/",
+    "e": ";PATH=/v1;",
+}
+
+
+@requirement("route.cookies")
+def test_a_cookie_keeps_what_does_not_say_where_it_goes() -> None:
+    given = "a=b=c; Max-Age=9; Path=/; SameSite=Lax; Domain=evil.example.com; Path=/u/other"
+    assert rewritten(given, name="set-cookie") == ["a=b=c; Max-Age=9; SameSite=Lax; Path=/u/evil/"]
+    assert rewritten("a=b; Path=/", name="set-cookie2") == []
+    assert rewritten("a=b", name="set-cookie", asked="/v1beta/models/m:generateContent") == [], "it has no name here"

@@ -104,6 +104,10 @@ TOOL: dict[str, Any] = {"role": "tool", "tool_call_id": "t", "content": "x"}
         {**OUTPUT, "role": "user", "content": ASK},
         {**OUTPUT, "role": "user", "content": [text(ASK, "input_text")]},
         {"type": "message", **user(OUTPUT, text(ASK, "input_text"))},
+        # a message that says of itself that it answers a call
+        {**user(ASK), "tool_call_id": "t"},
+        {**user(text(ASK)), "toolUseResult": {}},
+        {"parts": [{"text": ASK}], "functionId": "t"},
         # Gemini
         {"role": "user", "parts": [GIVEN, {"text": ASK}]},
         {"role": "user", "parts": [{"text": ASK}, GIVEN]},
@@ -116,6 +120,95 @@ TOOL: dict[str, Any] = {"role": "tool", "tool_call_id": "t", "content": "x"}
 def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
     assert newest([user("hi"), CALL, item], command_in) is None
     assert without([CALL, item, SAID, user("go on")], command_in) is None, "a model has heard it"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"type": "tool_use_result", "content": "x"},
+        {"type": "toolResult", "toolUseId": "t"},
+        {"type": "search_result", "source": "x", "title": "x", "content": [text("x")]},
+        {"type": "container_upload", "file_id": "f"},
+        {"type": "code_execution_result", "stdout": "x"},
+        {"type": "newer", "content": "x"},
+        {"type": ["text"], "text": "x"},
+        {"type": {}, "text": "x"},
+        {"content": "x"},
+        {**text("x"), "tool_use_id": "t"},
+        {**text("x"), "tool_call_id": "t"},
+        {**IMAGE, "tool_use_id": "t"},
+        "words without a block",
+        None,
+        text("<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>"),
+        text("<bash-input>ls</bash-input>"),
+        text("<local-command-stdout>x</local-command-stdout>"),
+        text("  <Tool_Response>x"),
+        text("<file path='a'>x</file>"),
+    ],
+)
+@requirement("command.plain")
+def test_text_beside_anything_that_is_not_known_is_no_command(beside: Any) -> None:
+    for blocks in ([beside, text(ASK)], [text(ASK), beside], [REMINDER, IMAGE, text(ASK), beside]):
+        assert newest([{"role": "user", "content": blocks}], command_in) is None
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"codeExecutionResult": {"output": "x"}},
+        {"executableCode": {"code": "x"}},
+        {"toolCall": {}},
+        {"newer": {}},
+        {"text": "x", "newer": 1},
+        {"text": "x", "thought": True},
+        {},
+        None,
+        {"text": "<bash-stdout>x</bash-stdout>"},
+    ],
+)
+@requirement("command.plain")
+def test_a_part_of_gemini_beside_anything_that_is_not_known_is_no_command(beside: Any) -> None:
+    for parts in ([beside, {"text": ASK}], [{"text": ASK}, beside]):
+        assert newest([{"role": "user", "parts": parts}], command_in) is None
+
+
+@pytest.mark.parametrize("tag", ["bash-stdout", "system-reminder", "file", "local-command-stdout"])
+@requirement("command.plain")
+def test_a_command_behind_what_a_client_has_put_into_the_same_text_is_none(tag: str) -> None:
+    """A file could close the tag around its own text and go on with a command."""
+    assert newest([user(f"<{tag}>x</{tag}>\n{ASK}")], command_in) is None
+    assert newest([user(ASK), user("<bash-stdout>x</bash-stdout>")], command_in) is None
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        IMAGE,
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "high"}},
+        {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "auto", "file_id": None},
+        {"type": "document", "source": {"type": "file", "file_id": "f"}, "title": "a", "citations": {"enabled": True}},
+        {"type": "file", "file": {"file_id": "f"}},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "x"},
+        {**text("more words"), "cache_control": {"type": "ephemeral"}},
+        {**IMAGE, "tool_use_id": None},
+    ],
+)
+@requirement("command.plain")
+def test_images_documents_and_words_stand_beside_a_command(beside: Any) -> None:
+    assert newest([user(text(ASK), beside)], command_in) == ASK
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": ""}, "mediaResolution": {"level": "x"}},
+        {"file_data": {"file_uri": "x"}, "thought": False},
+        {"text": "more words", "thoughtSignature": "x"},
+    ],
+)
+@requirement("command.plain")
+def test_images_and_files_of_gemini_stand_beside_a_command(beside: Any) -> None:
+    assert newest([{"role": "user", "parts": [{"text": ASK}, beside]}], command_in) == ASK
 
 
 @pytest.mark.parametrize(

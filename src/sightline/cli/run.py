@@ -16,7 +16,7 @@ from types import FrameType
 
 from sightline.cli.address import bind, url_on
 from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.verb import refused, say, text_of, warn
+from sightline.cli.verb import list_files, refused, say, text_of, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
 
 def _place(settings: Settings, address: str, *, flagged: bool) -> Place:
     place = Place(settings.environment, address, Path.cwd(), text_of, flagged=flagged)
-    return replace(place, real_home=place.home.resolve())
+    return replace(place, real_home=place.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 
 def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,8 @@ FORMS = f"r=NAME ({', '.join(REGIONS)}), n=X,Y,W,H in fractions, or p=X,Y,W,H in
 
 OF_A_FILE = frozenset({"not_found", "unsupported_type", "too_large", "corrupt", "render_unavailable"})
 """The refusals that are about a file, whoever was asked to look at it."""
+
+_MOST_FILES = 2_000  # files and folders that `list_files` looks at
 
 _TO_A_MODEL = (
     ("the user runs: ", "run: "),
@@ -95,6 +98,18 @@ def show(found: Mapping[str, Json]) -> None:
 
 def add_json(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def list_files(folder: Path) -> list[Path] | None:
+    """Return all files below a folder, also behind links, or None when there are too many to look at."""
+    found: list[Path] = []
+    seen = 0
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        seen += len(folders) + len(names)
+        if seen > _MOST_FILES:
+            return None
+        found += (Path(parent, name) for name in names)
+    return found
 
 
 def text_of(path: Path) -> str | None:

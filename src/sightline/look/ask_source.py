@@ -68,7 +68,8 @@ def _read(door: Door, path: str) -> Taken | Unanswered:
 
 
 def _fetched(door: Door, url: str) -> Taken | Unanswered:
-    """To ask about an address is what this is for: it needs no more of a grant than the tool itself."""
+    """Fetch the address that was given as `file_url`, which is the permission for that one address, also with the
+    network off."""
     from sightline.sources import web
 
     page = wait(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))

@@ -108,8 +108,8 @@ def door(settings: Settings | None = None, *, network: bool | None = None, turn:
     """The user's own: settings, record, and the folder in which this process works now.
 
     settings: else those of the user's file and environment.
-    network: whether a view may fetch what is at a public https address; None: as the setting `network` says. No caller
-        of a tool can grant it.
+    network: whether a view may fetch what is at a public https address; None: as the setting `network` says. It does
+        not concern `file_url` of the tools that ask about a file, which permits the fetch of that one address.
     turn: a name for the turn of the conversation that looks; without one a model's calls here are of one turn, until
         nobody was asked for a minute.
     """

@@ -1,9 +1,10 @@
 """Text from outside, made harmless: nothing of it opens or closes a fence of ours.
 
 What a reader could take for `<vision_proxy_` or `</vision_proxy_` counts as that, however it is spelled (see
-`lookalikes`): its bracket is replaced and nothing else is touched. No text is cut out, so none can close up into a
-fence, and what was made harmless stays as it is when it is made harmless again. Reading is linear in the length of the
-text: it goes on from a bracket only as long as the name of a fence goes on, and no bracket is part of that name.
+`lookalikes`), also with the backslashes of Markdown in it: its bracket is replaced and nothing else is touched. No text
+is cut out, so none can close up into a fence, and what was made harmless stays as it is when it is made harmless again.
+Reading is linear in the length of the text: it goes on from a bracket only as long as the name of a fence goes on, and
+no bracket is part of that name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
-from sightline.model.lookalikes import BRACKETS, TAG_BRACKET, TAGS, read_as
+from sightline.model.lookalikes import BLANKS, BRACKETS, TAG_BRACKET, TAGS, read_as
 
 _NAME = "vision_proxy_"
 _suspect = re.compile(f"[{re.escape(BRACKETS)}{TAGS}]")
@@ -62,9 +63,13 @@ def attribute(text: str) -> str:
 def json_line(value: object) -> str:
     """Return JSON as it reads best, in which nothing hides or is a fence: what would be is escaped, and JSON reads back
     the same."""
-    written = json.dumps(value, ensure_ascii=False)
-    read = _json_escape.sub(lambda found: " " * len(found[0]), written) if "\\" in written else written
-    return _unseen.sub(_escaped, _with_brackets(written, _openings(read), _escape))
+    return _unseen.sub(_escaped, _without_fences(json.dumps(value, ensure_ascii=False)))
+
+
+def _without_fences(written: str) -> str:
+    """Return JSON in which the bracket of a fence is escaped."""
+    read = _json_escape.sub(_unescaped, written) if "\\" in written else written
+    return _with_brackets(written, _openings(read), _escape)
 
 
 def _openings(text: str) -> list[int]:
@@ -86,9 +91,10 @@ def _unlike(brackets: str) -> re.Pattern[str]:
     other = ""
     for known in reversed(range(len(_NAME))):
         expected = {_NAME[known], "" if known else "/"}
-        others = re.escape("".join(each for each, plain in ascii_letters.items() if plain not in expected))
+        unlike = (each for each, plain in ascii_letters.items() if plain not in expected and each != "\\")
+        others = re.escape("".join(unlike))
         fits = re.escape("".join(each for each, plain in ascii_letters.items() if plain == _NAME[known]))
-        skipped = r"\0-\x20\x7f" + ("" if known else r"/\\")
+        skipped = r"\0-\x20\x7f\\" + ("" if known else "/")
         other = f"[{skipped}]*+(?:[{others}]" + (f"|[{fits}]{other})" if other else ")")
     return re.compile(f"[{re.escape(brackets)}](?!{other})")
 
@@ -98,16 +104,23 @@ def _opened(text: str, bracket: re.Pattern[str], *, tags: bool) -> list[int]:
 
 
 def _is_named(text: str, start: int, *, tags: bool) -> bool:
-    """Return whether a text goes on with the name of a fence, after slashes or none."""
-    known = 0
+    """Return whether a text goes on with the name of a fence, after slashes or none.
+
+    A name behind a blank and no slash is compared with something, as in `n < vision_proxy_limit`.
+    """
+    known, blank, slash = 0, False, False
     for index in range(start, len(text)):
+        blank = blank or text[index] in BLANKS
         for letter in read_as(text[index], tags=tags):
             if letter == _NAME[known]:
+                if not known and blank and not slash:
+                    return False
                 known += 1
                 if known == len(_NAME):
                     return True
-            elif known or letter != "/":
+            elif letter != "/" or (known and text[index] != "\\"):
                 return False
+            slash = True
     return False
 
 
@@ -124,6 +137,12 @@ def _flat(text: str) -> str:
     if text.isascii() and text.isprintable():  # as it mostly is
         return text.strip()
     return _hides.sub(_escaped, _unprintable.sub(" ", text).strip())
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Return what an escape in JSON is to a reader of the value, in as many characters."""
+    kind = found[0][1]
+    return (" " if kind in "ntr" else "\\" if kind == "\\" else "\0").ljust(len(found[0]), "\0")
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -143,13 +162,13 @@ def fenced(tag: str, attributes: Mapping[str, str | None], text: str, listed: Ma
     return f"<{_NAME}{tag}{inner}>\n{neutral(text.strip())}\n</{_NAME}{tag}>"
 
 
-_INNER = re.compile(rf"['>&{re.escape(BRACKETS)}]|{_unseen.pattern}")
+_INNER = re.compile(rf"['<>&\ufe64\uff1c]|{_unseen.pattern}")
 
 
 def rows(entries: Iterable[Mapping[str, object]], indent: int) -> str:
     """A list of objects for an attribute in single quotes: JSON as it stands, an object a line, nothing to unescape."""
     written = (json.dumps(dict(entry), ensure_ascii=False, separators=(",", ":")) for entry in entries)
-    escaped = (_INNER.sub(_escaped, row) for row in written)
+    escaped = (_INNER.sub(_escaped, _without_fences(row)) for row in written)
     return "[" + (",\n" + " " * indent).join(escaped) + "]"
 
 

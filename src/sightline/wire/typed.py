@@ -3,8 +3,9 @@
 A command is the first thing that a user's message says; what a client adds around the person's words is passed over.
 Whoever answers it here answers in the model's place; the model itself never gets to know of either.
 
-Only a plain text block of the user's own message is a command. A message that holds the result of a tool is not the
-user's own, even where text stands beside the result: tools and the clients that run them write such text.
+Only a plain text block of the user's own message is a command. A message is the user's own only if all its blocks are
+known to be harmless: text, images and documents, with the fields that such blocks have, and texts of clients in tags
+that are known. Anything else may be what a tool returned, or text that a program has written beside it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,28 @@ Elements = tuple[int | dict[str, Json], ...]
 
 _PASSED_OVER = ("system", "developer")  # what a client adds behind the person's words
 _MODELS = ("assistant", "model")
-_opened = re.compile(r"</?[A-Za-z]|\[Image\b").match
-_prefaced = re.compile(r"\s*<([A-Za-z][\w-]*)>[^<]*</\1>").match  # the hour, say, before the words in one text
+# Tags around what clients write by themselves. Other tags may hold what a tool returned: <bash-stdout>, <tool_result> …
+_CLIENT_TAGS = (
+    "system[_-]reminder|environment_(?:context|details)|user_instructions|session_context|current_datetime|image"
+)
+_opened = re.compile(rf"</?(?:{_CLIENT_TAGS})\b(?!-)|\[Image\b").match
+_other_tag = re.compile(rf"\s*</?(?!(?:{_CLIENT_TAGS})\b(?!-))[A-Za-z]", re.IGNORECASE).match
+_of_tool = re.compile(r"tool|call|function", re.IGNORECASE).search  # in the name of a field of a message
+# The hour before the user's words in the same text. Nothing from a file is in it, which could close the tag itself.
+_prefaced = re.compile(r"\s*<current_datetime>[\w:.+\s-]{1,64}</current_datetime>").match
 
 _TEXT = ("text", "input_text")  # the types of a text block, on the wires whose blocks have a type
 _UNTYPED = (None,)  # Gemini's parts have none
-_RESULTS = ("functionResponse", "function_response", "toolResponse", "tool_response")  # keys of such parts of Gemini
-_RESULT_ENDINGS = ("tool_result", "tool-result", "_output")  # of the types of blocks that hold what a tool returned
-# The result of a tool that a client has written into a text: <tool_result …>, <function_results>, </tool-output> …
-_result_tag = re.compile(r"\s*</?(?:tool|function)[\w-]*(?:result|response|output)", re.IGNORECASE).match
+_ATTACHED = ("image", "image_url", "input_image", "document", "file", "input_file")  # types of other harmless blocks
+_BLOCK_FIELDS = frozenset(
+    {"type", "text", "cache_control", "annotations", "citations", "_meta"}  # of a text
+    | {"source", "image_url", "detail", "title", "context"}  # of an image or a document
+    | {"file", "file_id", "file_url", "file_data", "filename"}  # of a file
+)
+_PART_FIELDS = frozenset(
+    {"text", "inlineData", "inline_data", "fileData", "file_data", "thoughtSignature", "thought_signature"}
+    | {"videoMetadata", "video_metadata", "mediaResolution", "media_resolution"}
+)
 
 _DATA: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (  # where a request demands data, and the words for it there
     (("response_format", "type"), ("json_object", "json_schema")),
@@ -126,19 +140,30 @@ def is_plain_text(block: Json, types: Sequence[Json] = ("text",)) -> bool:
 
 
 def _is_own(item: Mapping[str, Json]) -> bool:
-    """Return whether a message is the user's own: of the user's role, and without the result of a tool."""
-    if _role(item) != "user" or item.get("type", "message") != "message":
+    """Return whether a message is the user's own: of the user's role, and with harmless blocks alone."""
+    if _role(item) != "user" or item.get("type", "message") != "message" or any(map(_of_tool, item)):
         return False
     content = _content(item)
-    return not any(_is_result(part) for part in (content if isinstance(content, list) else [content]))
+    if isinstance(content, str):
+        return not _is_of_program(content)
+    return isinstance(content, list) and all(_is_harmless(part, typed="content" in item) for part in content)
 
 
-def _is_result(part: Json) -> bool:
-    """Return whether a part is what a tool returned, or text that a client has moved out of a tool's result."""
-    if isinstance(part, dict) and (text_in(part, "type").endswith(_RESULT_ENDINGS) or part.keys() & set(_RESULTS)):
-        return True
-    text = part if isinstance(part, str) else text_in(part, "text")
-    return leads(text) or _result_tag(text) is not None
+def _is_harmless(part: Json, *, typed: bool) -> bool:
+    """Return whether a part is text, an image or a document, and says nothing of a tool.
+
+    Parts of Gemini have fields but no type.
+    """
+    if not isinstance(part, dict) or (typed and part.get("type") not in (*_TEXT, *_ATTACHED)):
+        return False
+    fields = {name for name, value in part.items() if value is not None and value is not False}
+    known = fields <= (_BLOCK_FIELDS if typed else _PART_FIELDS)
+    return bool(fields) and known and not _is_of_program(text_in(part, "text"))
+
+
+def _is_of_program(text: str) -> bool:
+    """Return whether a text begins like one that a program has moved out of the result of a tool."""
+    return leads(text) or _other_tag(text) is not None
 
 
 def _command(item: Mapping[str, Json], command_in: CommandIn) -> tuple[int, str | None]:

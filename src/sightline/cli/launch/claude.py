@@ -47,7 +47,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         return Refusal(
             "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
         )
-    steering = [*_steering(argv, place)]
+    steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("Claude Code", steering, "start claude in this folder, trust it when it asks, and repeat")
     if cloud := _cloud(own, place):
@@ -97,12 +97,12 @@ def _layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str,
     yield place.env, ""
 
 
-def _steering(argv: Sequence[str], place: Place) -> Iterator[Steering]:
-    """Settings of a project that is not trusted which decide where keys and images go."""
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return the settings of a project that is not trusted which decide where keys and images go."""
     sources = [",".join(_OF_PROJECT), *options(argv, _SOURCES)][-1].split(",")
     read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
-    for file in () if _trusts(place) else read:
-        yield from settings_that_steer(file, place.read(place.folder / file) or "", _STEERS, _STEERING)
+    texts = [(file, place.read(place.folder / file) or "") for file in (() if _trusts(place) else read)]
+    return [each for file, text in texts for each in settings_that_steer(file, text, _STEERS, _STEERING)]
 
 
 def _trusts(place: Place) -> bool:

@@ -83,6 +83,11 @@ def saved_login(place: Place) -> str:
     return str(saved or next((name for name in _LOGINS if place.env.get(name) == "true"), ""))
 
 
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return what a project without a record of trust says about where keys and images go."""
+    return [*_find_files(argv, place).steering]
+
+
 def _home(place: Place) -> Path:
     return Path(place.env.get(_HOME) or place.home)
 

@@ -1,7 +1,8 @@
 """opencode: OPENCODE_CONFIG_CONTENT is merged over the user's and the project's files.
 
 It has no record of trusted folders, so the files of a project decide nothing, unless the user names one of them in
-OPENCODE_CONFIG. OPENCODE_DISABLE_PROJECT_CONFIG makes it read none of them.
+OPENCODE_CONFIG, or their folder in OPENCODE_CONFIG_DIR. OPENCODE_DISABLE_PROJECT_CONFIG makes it read none of them.
+Where its arguments name another folder, that is the project.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
+from sightline.cli.launch.front_matter import find_model
 from sightline.cli.launch.projects import Steering, refuse, say_ignored, settings_that_steer
 from sightline.cli.launch.started import Launch, Place, address_of, merged, options, parsed, part, version_for
 from sightline.model.profile import WireName
@@ -20,8 +24,22 @@ from sightline.model.refusal import Refusal
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
 _SEEING = {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
 _FILES = ("opencode.json", "opencode.jsonc")
+_SCREEN = ("tui.json", "tui.jsonc")  # the settings of its screen, which can load plugins
+# Folders in .opencode: of code that it loads, and of texts with front matter that may name a model.
+_CODE = ("plugin", "plugins", "tool", "tools")
+_MARKDOWN = ("agent", "agents", "mode", "modes", "command", "commands")
+_OPEN_FOLDERS_LATER = ("acp", "serve", "web", "pr")
+_COMMANDS = (
+    *("completion", "acp", "mcp", "attach", "run", "debug", "providers", "auth", "agent", "upgrade", "uninstall"),
+    *("serve", "web", "models", "stats", "export", "import", "github", "pr", "session", "plugin", "plug", "db"),
+)
+_TAKE_A_VALUE = (
+    *("-m", "--model", "-s", "--session", "--prompt", "--agent", "--port", "--hostname", "--log-level"),
+    *("--mdns-domain", "--cors", "--replay-limit"),
+)
 _NAMED, _NO_PROJECT = "OPENCODE_CONFIG", "OPENCODE_DISABLE_PROJECT_CONFIG"
-_STEERS = ("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise")
+_FOLDER = "OPENCODE_CONFIG_DIR"
+_STEERS = ("plugin", "provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise")
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.
@@ -46,9 +64,10 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     if given is None:
         return Refusal("invalid_input", f"{_CONTENT} is not JSON", "mend it or unset it")
     flag = next(options(argv, "-m", "--model"), "")
-    steering = [*_steering(place, flag)]
+    is_later = _opens_folders_later(argv, place)
+    steering = [] if is_later else find_steering(argv, place)
     if steering and not place.flagged:
-        return refuse("opencode", steering, f"set {_NAMED}={place.folder / steering[0].file} if you trust that file")
+        return refuse("opencode", steering, _say_trust(steering[0].file))
     config = merged(configured(place), _resolved(given, place.folder, place))
     model = flag or config.get("model")
     chosen, _, model_id = model.partition("/") if isinstance(model, str) else ("", "", "")
@@ -65,9 +84,61 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             f"where opencode asks its provider {chosen} cannot be known",
             "add --upstream NAME, or give it options.baseURL in opencode.json",
         )
-    if steering:
-        env |= {_NO_PROJECT: "1"}
-    return Launch(tuple(argv), env, {}, named, note=say_ignored("opencode", steering))
+    if "PWD" in env:
+        env["PWD"] = str(place.folder)  # opencode prefers it to the folder where it is started
+    if steering or is_later:
+        env[_NO_PROJECT] = "1"
+    note = f"opencode reads no settings of projects: {_NO_PROJECT}=1" if is_later else say_ignored("opencode", steering)
+    return Launch(tuple(argv), env, {}, named, note=note)
+
+
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return what the projects that opencode is started in say about where keys and images go."""
+    flag = next(options(argv, "-m", "--model"), "")
+    found = (each for folder in _folders(argv, place) for each in _steering(replace(place, folder=folder), flag))
+    return [*dict.fromkeys(found)]
+
+
+def _command(argv: Sequence[str]) -> str:
+    """Return the first word that is neither an option nor the value of one."""
+    words = iter(argv[1:])
+    for word in words:
+        if word in _TAKE_A_VALUE:
+            next(words, "")
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _opens_folders_later(argv: Sequence[str], place: Place) -> bool:
+    """Return whether its clients name the folders, or it fetches one: none can be checked before it is started.
+
+    A user who has set the variable has decided about the settings of projects.
+    """
+    return _command(argv) in _OPEN_FOLDERS_LATER and not place.env.get(_NO_PROJECT)
+
+
+def _folders(argv: Sequence[str], place: Place) -> list[Path]:
+    """Return the folders that it may work in, as written and with links followed.
+
+    Without a command, a word names the folder of the project. Words that are values of options count too: no folder is
+    called like them, or else it is checked needlessly.
+    """
+    command = _command(argv)
+    if command == "run":
+        named = [*options(argv, "--dir")] or ["."]
+    else:
+        words = [] if command in _COMMANDS else [word for word in argv[1:] if not word.startswith("-")]
+        named = [".", *words]
+    paths = [Path(normpath(place.folder / name)) for name in named]
+    return [*dict.fromkeys(each for path in paths for each in (path, place.real_path(path)))]
+
+
+def _say_trust(file: Path) -> str:
+    if file.name in _FILES:
+        return f"set {_NAMED}={file} if you trust that file"
+    folder = next((each for each in file.parents if each.name == ".opencode"), file.parent)
+    return f"set {_FOLDER}={folder} if you trust that folder"
 
 
 def configured(place: Place) -> dict[str, Any]:
@@ -87,7 +158,7 @@ def _files(place: Place) -> Iterator[dict[str, Any]]:
         yield _read(Path(own), place)
     beside = [folder for folder in place.repository or place.above if folder in (place.home, place.real_home)]
     beside.append(place.home / ".opencode")
-    if own := place.env.get("OPENCODE_CONFIG_DIR"):
+    if own := place.env.get(_FOLDER):
         beside.append(place.folder / own)
     for folder in beside:
         for name in _FILES:
@@ -97,13 +168,36 @@ def _files(place: Place) -> Iterator[dict[str, Any]]:
 def _of_project(place: Place) -> Iterator[Path]:
     """Every file that it reads in a project, up to the root of the repository or of the disk, but for one that the
     user names."""
+    named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
+    for folder in _folders_of_project(place):
+        yield from (file for file in (folder / name for name in _FILES) if file != named)
+
+
+def _folders_of_project(place: Place) -> Iterator[Path]:
+    """Yield every folder of a project that it reads settings in, but for one that the user names."""
     if place.env.get(_NO_PROJECT, "").lower() in ("1", "true"):
         return
-    named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
+    named = place.folder / place.env[_FOLDER] if place.env.get(_FOLDER) else None
     for folder in place.repository or place.above:
         if folder not in (place.home, place.real_home):
-            names = (beside / name for beside in (folder, folder / ".opencode") for name in _FILES)
-            yield from (file for file in names if file != named)
+            yield from (each for each in (folder, folder / ".opencode") if each != named)
+
+
+def _in_markdown(place: Place, theirs: str) -> Iterator[Steering]:
+    """Yield the agents, modes and commands of a project, in Markdown, that name a model of another provider, and the
+    code that it loads from a project."""
+    for folder in _folders_of_project(place):
+        if folder.name != ".opencode":
+            continue
+        for name in _CODE + _MARKDOWN:
+            files = place.list_files(folder / name)
+            if files is None:
+                yield Steering(folder / name, "more files than can be checked")
+            for file in files or ():
+                if name in _CODE and file.suffix in (".ts", ".js"):
+                    yield Steering(file, "code that opencode loads")
+                elif file.suffix == ".md" and (model := find_model(place.read(file) or "")) not in ("", theirs):
+                    yield Steering(file, f"the model provider {model}")
 
 
 def _steering(place: Place, flag: str) -> Iterator[Steering]:
@@ -118,6 +212,9 @@ def _steering(place: Place, flag: str) -> Iterator[Steering]:
             f"{role}.{name}": part(said, role, name).get("model") for role in _ROLES for name in part(said, role)
         }
         yield from (Steering(file, key) for key, model in models.items() if _provider_of(model) not in ("", theirs))
+    for file in (folder / name for folder in _folders_of_project(place) for name in _SCREEN):
+        yield from settings_that_steer(file, place.read(file) or "", ("plugin",))
+    yield from _in_markdown(place, theirs)
 
 
 def _with_references(text: str, refer: Callable[[re.Match[str]], str]) -> str:

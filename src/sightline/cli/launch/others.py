@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sightline.cli.launch.projects import NETWORK, refuse, say_ignored, variables_that_steer
+from sightline.cli.launch.projects import NETWORK, Steering, refuse, say_ignored, variables_that_steer
 from sightline.cli.launch.started import (
     FILES,
     Launch,
@@ -54,8 +54,7 @@ def cline(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "Cline has no OpenAI-compatible provider, and no other can be pointed elsewhere",
             "cline auth -p openai -k KEY -m MODEL -b ADDRESS gives it one",
         )
-    files = () if place.at_home else map(Path, _CLINE_FILES)
-    steering = [each for file in files for each in variables_that_steer(place, file, _CLINE_STEERING)]
+    steering = find_cline_steering(argv, place)
     if steering and not place.flagged:
         return refuse("Cline", steering, f"set {steering[0].setting} yourself in the environment")
     formerly = address_of(own.get("baseUrl"))
@@ -71,8 +70,14 @@ def cline(argv: Sequence[str], place: Place) -> Launch | Refusal:
     )
 
 
+def find_cline_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return the variables of a project that decide where keys and images go."""
+    files = () if place.at_home else map(Path, _CLINE_FILES)
+    return [each for file in files for each in variables_that_steer(place, file, _CLINE_STEERING)]
+
+
 def unknown(argv: Sequence[str], place: Place) -> Launch:
-    """Most programs read one of these; whoever ignores them is not helped, and is told so."""
+    """Point a program by the variables that most programs read, and say so."""
     openai = behind(next((place.env[variable] for variable in _OPENAI if place.env.get(variable)), ""))
     found: dict[WireName, str] = {
         "anthropic": behind(place.env.get(_ANTHROPIC, "")),

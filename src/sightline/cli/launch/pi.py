@@ -7,7 +7,7 @@ every folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +62,15 @@ def _home(place: Place) -> Path:
     return Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
 
 
-def _steering(argv: Sequence[str], place: Place) -> Iterator[Steering]:
-    """What a project says about where keys and images go, if pi reads it without a record of trust."""
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return what a project says about where keys and images go, if pi reads it without a record of trust."""
     record = place.json(_home(place) / "trust.json")
     saved = next((record[str(folder)] for folder in place.above if isinstance(record.get(str(folder)), bool)), None)
     always = place.json(_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
     words = argv[: argv.index("--")] if "--" in argv else argv
     if saved is not True and not place.at_home and (always or any(word in words for word in _APPROVES)):
-        yield from settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
+        return [*settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)]
+    return []
 
 
 def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
@@ -81,7 +82,7 @@ def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    steering = [*_steering(argv, place)]
+    steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("pi", steering, "save that you trust it with /trust in pi, and repeat")
     own = providers(place)

@@ -49,6 +49,12 @@ def say_ignored(title: str, found: Iterable[Steering]) -> str:
     return f"{title} does not read the settings of this project: {names}" if names else ""
 
 
+def warn_of(title: str, found: Iterable[Steering]) -> str:
+    """Return the warning for a program that may start an agent which reads settings of the project."""
+    names = ", ".join(dict.fromkeys(f"{each.setting} in {each.file}" for each in found))
+    return f"if it starts {title}, this project decides where your key and images go: {names}"
+
+
 def settings_that_steer(
     file: Path, text: str, keys: Iterable[str], env: re.Pattern[str] | None = None
 ) -> Iterator[Steering]:

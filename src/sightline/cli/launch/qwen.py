@@ -55,12 +55,9 @@ _Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets t
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    given = place.env.get(_SYSTEM, "")
-    system = place.json(given) if given else {}
-    home = home_of(place)
-    user = place.json(home / "settings.json")
-    trusted = place.trusts(Path(place.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH") or home / "trustedFolders.json"))
-    steering = [] if trusted or _is_careful(user, system) else [*_steering(place, user, system)]
+    user, system = _own_settings(place)
+    home, trusted = home_of(place), _trusts(place)
+    steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
     settings = [user, place.json(_OF_PROJECT) if trusted else {}, system]
@@ -79,6 +76,23 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
     note = say_ignored("Qwen Code", steering) or notes
     return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, note)
+
+
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return what a project that is not trusted says about where keys and images go."""
+    own = _own_settings(place)
+    return [] if _trusts(place) or _is_careful(*own) else [*_steering(place, *own)]
+
+
+def _own_settings(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings of the user and of the system."""
+    given = place.env.get(_SYSTEM, "")
+    return place.json(home_of(place) / "settings.json"), place.json(given) if given else {}
+
+
+def _trusts(place: Place) -> bool:
+    own = place.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH")
+    return place.trusts(Path(own or home_of(place) / "trustedFolders.json"))
 
 
 def _is_careful(*settings: Mapping[str, Any]) -> bool:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,8 @@ from sightline.model.upstream import is_loopback, is_versioned
 
 Read = Callable[[Path], str | None]
 """The text of a file, or None when it cannot be read."""
+ListFiles = Callable[[Path], Sequence[Path] | None]
+"""All files below a folder, or None when there are too many to look at."""
 
 FILES = "{sightline-files}"
 """Stands in arguments and variables for a folder that is the user's alone and ends with the agent."""
@@ -39,6 +42,15 @@ class Launch:
     note: str = ""
 
 
+def _list_nothing(folder: Path) -> Sequence[Path]:
+    """Return no files: the caller gives no way to list them."""
+    return ()
+
+
+def _normalize(path: Path) -> Path:
+    return Path(normpath(path))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an agent is started."""
@@ -49,6 +61,8 @@ class Place:
     read: Read
     flagged: bool = False  # the user has said where requests go on to: no provider keeps its own address
     real_home: Path | None = None  # where the home folder is, if a link leads there
+    list_files: ListFiles = _list_nothing
+    real_path: Callable[[Path], Path] = _normalize  # where a path leads when all links in it are followed
 
     @property
     def home(self) -> Path:

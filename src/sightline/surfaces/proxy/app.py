@@ -24,7 +24,7 @@ from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
 from sightline.surfaces.proxy.offering import Asked, Offering
 from sightline.surfaces.proxy.presence import Presence
 from sightline.surfaces.proxy.reader import Reader
-from sightline.surfaces.proxy.redirects import Links
+from sightline.surfaces.proxy.redirects import LocationRewriter
 from sightline.surfaces.proxy.reply import Reply, words
 from sightline.surfaces.proxy.routes import Route, route, speaks
 from sightline.surfaces.proxy.waiting import in_time
@@ -94,8 +94,8 @@ class Proxy:
             await self._turned_away(request, Reply(send, wire), 400, words(way))
         else:
             line: Line | None = scope.get("extensions", {}).get(LINE)
-            links = Links(request, way, self._directory)
-            reply = Reply(send, wire, heard=way.wire is not None, line=line, links=links)
+            rewriter = LocationRewriter(request, way, self._directory, path)
+            reply = Reply(send, wire, heard=way.wire is not None, line=line, rewriter=rewriter)
             await self._let_in(Errand(request, way, reply, self._record), receive, line)
 
     async def _turned_away(

@@ -9,6 +9,10 @@ the upstream, and then told to the client in one of three ways:
 - anywhere else: as an absolute address;
 - where this proxy, or another one on this machine, may listen: not at all.
 
+A client that keeps cookies sends them to the host that set them, which is the proxy. So a cookie gets the path
+`/u/NAME/`: it goes back to the same upstream and to no other. Where one upstream gets all requests without `/u/NAME`,
+its cookies get no path instead, and count in the folder of the path that was asked for.
+
 Characters that clients read in different ways (backslashes, control characters, letters that are not ASCII) are
 encoded, so that all clients read the same address. Pure: no name is looked up.
 """
@@ -29,7 +33,9 @@ from sightline.surfaces.proxy.routes import Headers, Route, route
 
 _LOCATION, _LINK, _REFRESH = b"location", b"link", b"refresh"
 _WHOLE = frozenset({b"operation-location", b"azure-asyncoperation", b"x-goog-upload-url"})  # never relative
-_FOLLOWED = _WHOLE | {_LOCATION, b"content-location", _LINK, _REFRESH}
+_COOKIES = (b"set-cookie", b"set-cookie2")
+_FOLLOWED = _WHOLE | {_LOCATION, b"content-location", _LINK, _REFRESH, *_COOKIES}
+_COOKIE_SCOPE = (b"path", b"domain")
 _PORTS = {"http": 80, "https": 443}
 _LEGAL = "%:/?#[]@!$&'()*+,;=-._~"
 # A scheme without a host, or too many slashes: some clients then take the host that they asked.
@@ -41,12 +47,14 @@ _in_link = re.compile(rb"<([^>]*)>")
 _Origin = tuple[str, str, int]
 
 
-class Links:
-    """The addresses in the headers of the answers to one request."""
+class LocationRewriter:
+    """Rewrites addresses and cookies in the headers of the answers to one request."""
 
-    __slots__ = ("_directory", "_request", "_way")
+    __slots__ = ("_directory", "_path", "_request", "_way")
 
-    def __init__(self, request: Request, way: Route, directory: Directory) -> None:
+    def __init__(self, request: Request, way: Route, directory: Directory, path: str = "") -> None:
+        """`path` is the one that the client asked for; empty: it is not known."""
+        self._path = path
         self._request = request
         self._way = way
         self._directory = directory
@@ -69,9 +77,35 @@ class Links:
     def _rewrite_one(self, name: bytes, value: bytes) -> bytes | None:
         if name == _REFRESH:  # for browsers, which are not served
             return None
+        if name in _COOKIES:
+            return self._rewrite_cookie(value) if name == _COOKIES[0] else None
         if name == _LINK:
             return self._rewrite_link(value)
         return self._rewrite_address(value, whole=name in _WHOLE)
+
+    def _rewrite_cookie(self, value: bytes) -> bytes | None:
+        """Return a cookie that goes back to this upstream alone, or None if no path here says that."""
+        first, *attributes = value.split(b";")
+        kept = [each for each in attributes if each.partition(b"=")[0].strip().lower() not in _COOKIE_SCOPE]
+        bare = b";".join([first, *kept])
+        if self._has_own_folder():
+            return bare
+        name = self._find_name()
+        return b"%b; Path=/u/%b/" % (bare.rstrip(b"; "), name.encode()) if name else None
+
+    def _has_own_folder(self) -> bool:
+        """Return whether a cookie without a path, which counts in the folder of the requested path, stays here.
+
+        It does where this upstream gets all requests without `/u/NAME`, unless that folder is the root.
+        """
+        owners = self._directory.owners.values()
+        return self._path.count("/") > 1 and all(owner == self._way.upstream for owner in owners)
+
+    def _find_name(self) -> str:
+        """Return a name by which paths here lead to this upstream; empty: it has none."""
+        upstream, named = self._way.upstream, self._directory.named
+        names = (name for name in (upstream.name, *named) if named.get(name) == upstream and _is_name(name))
+        return next(names, "")
 
     def _rewrite_link(self, value: bytes) -> bytes | None:
         told = [self._rewrite_address(found[1]) for found in _in_link.finditer(value)]
@@ -93,7 +127,7 @@ class Links:
         if not _is_host(origin[1]):
             return None
         if origin not in map(_origin_of, map(urlsplit, self._way.upstream.bases.values())):
-            return None if self._may_be_here(origin) else target.geturl().encode("ascii")
+            return None if self._may_be_proxy(origin) else target.geturl().encode("ascii")
         path = None if whole else self._path_to(target)
         return (path or target.geturl()).encode("ascii")
 
@@ -113,9 +147,7 @@ class Links:
 
     def _candidates(self, target: SplitResult) -> Iterator[tuple[str, str]]:
         """Paths here that may lead to an address, each with that address as the router writes it."""
-        upstream, named = self._way.upstream, self._directory.named
-        names = (name for name in (upstream.name, *named) if named.get(name) == upstream and _is_name(name))
-        name = next(names, "")
+        upstream, name = self._way.upstream, self._find_name()
         prefix = f"/u/{name}" if name else ""
         for base in dict.fromkeys(upstream.bases.values()):
             root = urlsplit(base)
@@ -127,7 +159,7 @@ class Links:
                 yield f"{prefix}{version[0]}{rest}", url
             yield prefix + rest, url
 
-    def _may_be_here(self, origin: _Origin) -> bool:
+    def _may_be_proxy(self, origin: _Origin) -> bool:
         """Tell whether a proxy of ours may listen at an address that is not the upstream's own."""
         _, host, port = origin
         if _is_local(host):
@@ -141,7 +173,7 @@ class Links:
         return port not in _PORTS.values() or host == called.strip("[]").rstrip(".")
 
 
-def leads_nowhere(before: Headers, after: Headers) -> bool:
+def has_lost_location(before: Headers, after: Headers) -> bool:
     """Tell whether a `Location` was left out."""
     return any(name == _LOCATION for name, _ in before) and not any(name == _LOCATION for name, _ in after)
 

@@ -13,7 +13,7 @@ from sightline.server import AT_ONCE, Line
 from sightline.surfaces.proxy.bodies import Send
 from sightline.surfaces.proxy.headers import backward, retold
 from sightline.surfaces.proxy.heard import LARGEST_ERROR, STREAM, is_stream
-from sightline.surfaces.proxy.redirects import Links, leads_nowhere
+from sightline.surfaces.proxy.redirects import LocationRewriter, has_lost_location
 from sightline.surfaces.proxy.routes import Headers
 from sightline.wire import Wire
 from sightline.wire.listen import Broken, Chunk, Event, Hearing, Stalled, listen
@@ -22,22 +22,28 @@ from sightline.wire.tool_loop import StreamListener
 _UNHEARD = 64 * 1024  # so much of a stream may have gone out before it is listened to
 _RETRY_AFTER = 2
 _NO_STATUS = Refusal("unavailable", "the upstream answered with a status that is none", "")
-_MISLED = Refusal(
+_WITHHELD = Refusal(
     "invalid_input",
-    "the upstream redirects to an address where a Sightline proxy may listen, which could lead to another provider",
-    "check the address of the upstream; sightline doctor shows it",
+    "the upstream redirected to an address at which a Sightline proxy may listen; following it could send the"
+    " request to another provider",
+    "check the address of the upstream, which sightline doctor shows",
 )
 _STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 class Reply:
     def __init__(
-        self, send: Send, wire: Wire, heard: bool = True, line: Line | None = None, links: Links | None = None
+        self,
+        send: Send,
+        wire: Wire,
+        heard: bool = True,
+        line: Line | None = None,
+        rewriter: LocationRewriter | None = None,
     ) -> None:
         """`heard`: streams of this wire are listened to; else they are only passed on."""
         self._send = send
         self._line = line
-        self._links = links  # rewrites addresses in the upstream's headers; None: there is no upstream
+        self._rewriter = rewriter  # of the upstream's headers; None: there is no upstream
         self.wire = wire
         self._hearing = Hearing(wire.voice) if heard else None
         self._unheard: list[bytes] = []
@@ -63,11 +69,11 @@ class Reply:
             return
         if not is_stream(exchange):
             self._hearing = None
-        at_once = exchange.ready and listener is None  # of which an listener may leave out all
+        at_once = exchange.ready and listener is None  # of which a listener may leave out all
         # What may have to be added to a stream is in no length that its upstream has told.
-        headers = backward(exchange.status, self._linked(exchange.headers), grows=self._hearing is not None)
-        if 300 <= exchange.status < 400 and leads_nowhere(exchange.headers, headers):
-            await self.no(_MISLED)
+        headers = backward(exchange.status, self._rewrite_headers(exchange.headers), grows=self._hearing is not None)
+        if 300 <= exchange.status < 400 and has_lost_location(exchange.headers, headers):
+            await self.no(_WITHHELD)
             return
         await self._start(exchange.status, headers, at_once=at_once)
         await self._pour(exchange, listener if self._hearing else None)
@@ -91,17 +97,17 @@ class Reply:
 
     async def _rewritten(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         if not self.begun:
-            await self._start(exchange.status, [*retold(self._linked(exchange.headers)), *headers])
+            await self._start(exchange.status, [*retold(self._rewrite_headers(exchange.headers)), *headers])
         await self._body(body, more=False)
 
-    def _linked(self, headers: Headers) -> Headers:
-        return headers if self._links is None else self._links.rewrite(headers)
+    def _rewrite_headers(self, headers: Headers) -> Headers:
+        return headers if self._rewriter is None else self._rewriter.rewrite(headers)
 
     async def heard(self, exchange: Exchange, events: bytes, listener: StreamListener) -> None:
         """A leg that came in one piece, in a stream."""
         self._between = False
         if not self.begun:
-            await self._start(exchange.status, [*retold(self._linked(exchange.headers)), *_STREAM_HEADERS])
+            await self._start(exchange.status, [*retold(self._rewrite_headers(exchange.headers)), *_STREAM_HEADERS])
         for heard in (listener.feed(events), listener.finish()):
             if heard:
                 await self._say(Chunk(heard))

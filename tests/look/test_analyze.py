@@ -285,9 +285,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
         told, asked, _ = sent(provider)
         alike = "; ".join(hints(["mockup_v2.png", "mockup_v4.png"], [(1, 2, 0.97)]))
         assert "versioned sequence" in alike
-        assert (
-            f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {TOGETHER}]" in told
-        )
+        assert f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {TOGETHER}]" in told
         assert asked.endswith(TOGETHER)
         monkeypatch.setenv("SIGHTLINE_PHASH_THRESHOLD", "1")
         sightline.describe(["mockup_v2.png", "other.png"])

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from sightline.engine.offload import Offload
 from sightline.look.doors import door
+from sightline.server.budget import MemoryBudget
 from sightline.surfaces.mcp import sessions
-from sightline.surfaces.mcp.http import MOST_MARKS, Mount
+from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.large_requests import MOST_MARKS
 from sightline.surfaces.mcp.sessions import Sessions
 from sightline.surfaces.mcp.terms import Terms
 from tests.requirements import requirement
@@ -34,7 +37,7 @@ class Ended:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 8)
-    monkeypatch.setattr(sessions, "MOST_OF_A_CALLER", 4)
+    monkeypatch.setattr(sessions, "MOST_PER_CALLER", 4)
 
 
 def use(table: Sessions, name: str, times: int = 2) -> None:
@@ -91,8 +94,9 @@ async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_
 
 
 @asynccontextmanager
-async def mounted() -> AsyncIterator[Mount]:
-    made = Mount(Terms(lambda headers: door(), consents=False, anybody=str))
+async def mounted(memory: MemoryBudget | None = None, offload: Offload | None = None) -> AsyncIterator[Mount]:
+    terms = Terms(lambda headers: door(), consents=False, anybody=str)
+    made = Mount(terms, memory=memory, offload=offload)
     try:
         yield made
     finally:

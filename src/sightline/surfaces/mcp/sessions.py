@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 Caller = tuple[str, str]
-"""The address and the credential that a session was opened from."""
+"""The address and the credential that a session was opened from.
+
+All programs of this machine without a credential are one caller: they share the address of the loopback interface.
+"""
 
 MOST_SESSIONS = 1000
 MOST_PER_CALLER = 250

@@ -114,6 +114,18 @@ def test_a_body_of_too_many_values_passes_unread(tmp_path: Path, values: bytes) 
         assert "JSON values" in note
 
 
+@pytest.mark.parametrize("unit", [b"\\n", b"\\u00e9", b"word "])
+@requirement("load.text")
+def test_a_body_of_too_much_text_passes_unread(tmp_path: Path, unit: bytes) -> None:
+    body = body_of(b'{"role":"user","content":"%b"}' % (unit * (17 * 1024 * 1024 // len(unit))))
+    with proxied(tmp_path) as (proxy, upstream):
+        assert exchange(proxy.url, PATH, body).status == 200
+        assert upstream.bodies == [body]
+        (note,) = proxy.receipts[-1].notes
+        assert note.startswith("not read: ")
+        assert "16 MB of text" in note
+
+
 @requirement("load.values", "load.beside")
 def test_a_small_packed_body_of_millions_of_values_holds_nobody_up(tmp_path: Path) -> None:
     body = gzip.compress(body_of(b"1," * 7_800_000 + b"1"))

@@ -45,7 +45,7 @@ _REMEDIES = {
 }  # to words of the SDK
 _REASONS = {405: "Method Not Allowed", 406: "Not Acceptable"}  # of errors that the SDK sends without a body
 _NOT_INSTALLED = "MCP is not installed here (pip install 'sightline[mcp]')"
-_TOO_LARGE = Refusal("too_large", f"this request is larger than {MOST_BYTES >> 20} MB")
+_TOO_LARGE = Refusal("too_large", f"this request is larger than {MOST_BYTES >> 20} MB", "send less in one request")
 _TOO_LARGE_WITHOUT_SESSION = Refusal(
     "too_large",
     f"a request without a session is at most {MOST_WITHOUT_SESSION >> 10} KB",

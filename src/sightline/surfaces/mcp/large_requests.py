@@ -19,8 +19,11 @@ MOST_BYTES = 64 * 1024 * 1024  # of a request: a file may come as base64
 MOST_TEXT = 4 * 1024 * 1024  # bytes beside the base64: parsing them takes about 20 ms
 MOST_MARKS = 100_000  # commas and opening brackets
 _MOST_DEPTH = 50  # of objects and lists in which base64 is put back; no tool has a parameter that is deeper
-_TOO_LONG = Refusal("too_large", f"there are more than {MOST_TEXT >> 20} MB of text in this request beside its base64")
-_TOO_MANY_VALUES = Refusal("too_large", f"there are more than {MOST_MARKS:,} JSON values in this request")
+_REMEDY = "send less in one request"
+_TOO_LONG = Refusal(
+    "too_large", f"there are more than {MOST_TEXT >> 20} MB of text in this request beside its base64", _REMEDY
+)
+_TOO_MANY_VALUES = Refusal("too_large", f"there are more than {MOST_MARKS:,} JSON values in this request", _REMEDY)
 LIFTED = "sightline.lifted"  # the key in the scope of a request for what was lifted out of it
 
 

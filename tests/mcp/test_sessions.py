@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from sightline.engine.offload import Offload
 from sightline.look.doors import door
+from sightline.server.budget import MemoryBudget
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.clients import Terms
-from sightline.surfaces.mcp.http import MOST_MARKS, Mount
+from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.large_requests import MOST_MARKS
 from sightline.surfaces.mcp.sessions import Sessions
 from tests.requirements import requirement
+from tests.server.serving import served
 
 VERSION = "2025-06-18"
 ANYBODY = ("127.0.0.1", "")
@@ -34,7 +39,7 @@ class Ended:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 8)
-    monkeypatch.setattr(sessions, "MOST_OF_A_CALLER", 4)
+    monkeypatch.setattr(sessions, "MOST_PER_CALLER", 4)
 
 
 def use(table: Sessions, name: str, times: int = 2) -> None:
@@ -91,8 +96,9 @@ async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_
 
 
 @asynccontextmanager
-async def mounted() -> AsyncIterator[Mount]:
-    made = Mount(Terms(lambda headers: door(), consents=False, anybody=str))
+async def mounted(memory: MemoryBudget | None = None, offload: Offload | None = None) -> AsyncIterator[Mount]:
+    terms = Terms(lambda headers: door(), consents=False, anybody=str)
+    made = Mount(terms, memory=memory, offload=offload)
     try:
         yield made
     finally:
@@ -175,3 +181,28 @@ async def test_a_request_of_too_many_values_is_refused_before_it_is_parsed() -> 
         assert status == 413
         assert json.loads(body)["error"]["code"] == -32600
         assert (await ask(mount, HELLO))[0] == 200
+
+
+async def post_from(address: str, port: int, body: bytes, session: str = "") -> tuple[int, str]:
+    """Return the status and the session of the answer to a request from an address of this machine."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    lines = ["POST /mcp HTTP/1.1", "host: 127.0.0.1", "connection: close", f"content-length: {len(body)}"]
+    lines += ["content-type: application/json", "accept: application/json, text/event-stream"]
+    lines += [f"mcp-session-id: {session}"] if session else []
+    writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+    status, *headers = (await reader.read()).partition(b"\r\n\r\n")[0].decode().split("\r\n")
+    writer.close()
+    named = dict(header.split(": ", 1) for header in headers)
+    return int(status.split()[1]), named.get("mcp-session-id", "")
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, the loopback interface has one address")
+async def test_callers_without_a_credential_are_told_apart_by_their_address() -> None:
+    async with mounted() as mount, served(mount) as port:
+        status, own = await post_from("127.0.0.2", port, HELLO)
+        assert status == 200
+        flood = [await post_from("127.0.0.1", port, HELLO) for _ in range(6)]
+        assert (await post_from("127.0.0.2", port, called("ping"), own))[0] == 200
+        assert (await post_from("127.0.0.1", port, called("ping"), flood[0][1]))[0] == 404

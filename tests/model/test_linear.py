@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
-from sightline.model.fence import neutral
+from sightline.model import fence
+from sightline.model.fence import FEWEST, neutral
+from sightline.model.lookalikes import BRACKETS, read_as
 from sightline.model.marks import call_in, leads
 from tests.requirements import requirement
 
@@ -48,3 +52,49 @@ MANY = 200_000
 def test_what_is_almost_a_fence_is_read_once(text: str) -> None:
     assert neutral(text) == text
     assert neutral(f"{text}<vision_proxy_x") == f"{text}&lt;vision_proxy_x"
+
+
+@requirement("fence.neutral")
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "\u2039",
+        "\uff1c",
+        "<\u200b",
+        "<\u00e9",
+        "\u2039v",
+        "\u2039vision_proxy",
+        "\U000e003c",
+        "\U000e003c\U000e0076",
+        "\U000e003cvision_proxy",
+    ],
+)
+def test_of_brackets_side_by_side_only_the_last_is_looked_at(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(letter: str, *, tags: bool) -> str:
+        read.append(letter)
+        return read_as(letter, tags=tags)
+
+    text = "\u00e9" + unit * 1000
+    assert neutral(text) == text  # ASCII is read once for all
+    monkeypatch.setattr(fence, "read_as", counted)
+    assert neutral(text) == text
+    assert len(read) <= 50
+    assert neutral(f"{text}\u2039vision_proxy_x") == f"{text}&lt;vision_proxy_x"
+
+
+@requirement("fence.neutral")
+def test_the_name_of_a_fence_takes_more_characters_than_are_skipped() -> None:
+    name = "vision_proxy_"
+    composed = [chr(number) for number in range(0x110000) if unicodedata.decomposition(chr(number))]
+    spelled = {read_as(each, tags=False) for each in composed}
+    fewest = [0] * (len(name) + 1)  # characters for the rest of the name, from each of its letters on
+    for start in reversed(range(len(name))):
+        longer = range(start + 2, len(name) + 1)
+        ends = [start + 1, *(end for end in longer if name[start:end] in spelled)]
+        ends += [len(name)] if any(each.startswith(name[start:]) for each in spelled) else []
+        fewest[start] = 1 + min(fewest[end] for end in ends)
+    assert fewest[0] >= FEWEST
+    assert all(read_as(each, tags=False).startswith("<") for each in BRACKETS)

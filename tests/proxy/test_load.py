@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import os
 import threading
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from sightline.engine import MOST_IMAGES, MOST_MESSAGES
+from sightline.server import budget
 from sightline.surfaces.proxy import reader
 from tests.proxy.raw import Got, exchange, head, plug, until
 from tests.proxy.running import Running, sightline
@@ -111,6 +114,18 @@ def test_a_body_of_too_many_values_passes_unread(tmp_path: Path, values: bytes) 
         assert "JSON values" in note
 
 
+@pytest.mark.parametrize("unit", [b"\\n", b"\\u00e9", b"word "])
+@requirement("load.text")
+def test_a_body_of_too_much_text_passes_unread(tmp_path: Path, unit: bytes) -> None:
+    body = body_of(b'{"role":"user","content":"%b"}' % (unit * (17 * 1024 * 1024 // len(unit))))
+    with proxied(tmp_path) as (proxy, upstream):
+        assert exchange(proxy.url, PATH, body).status == 200
+        assert upstream.bodies == [body]
+        (note,) = proxy.receipts[-1].notes
+        assert note.startswith("not read: ")
+        assert "16 MB of text" in note
+
+
 @requirement("load.values", "load.beside")
 def test_a_small_packed_body_of_millions_of_values_holds_nobody_up(tmp_path: Path) -> None:
     body = gzip.compress(body_of(b"1," * 7_800_000 + b"1"))
@@ -194,3 +209,90 @@ def test_a_whole_answer_of_too_many_values_goes_on_as_it_came(tmp_path: Path) ->
     with proxied(tmp_path, Reply(200, JSON, (answer,))) as (proxy, _):
         got = exchange(proxy.url, PATH, streaming)
         assert (got.status, got.body == answer) == (200, True)
+
+
+def chunked(url: str, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> Got:
+    """Send a body that does not announce its length."""
+    pieces = (body[at : at + 100_000] for at in range(0, len(body), 100_000))
+    framed = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+    where = urlsplit(url)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
+    try:
+        connection.putrequest("POST", PATH)
+        for name, value in (("transfer-encoding", "chunked"), *headers):
+            connection.putheader(name, value)
+        connection.endheaders(framed)
+        answer = connection.getresponse()
+        return Got(answer.status, answer.getheaders(), answer.read())
+    finally:
+        connection.close()
+
+
+def long_body(size: int) -> bytes:
+    return body_of(b'{"role":"user","content":"%b"}' % (b"word " * (size // 5)))
+
+
+def assert_asked_to_retry(got: Got) -> None:
+    assert got.status == 503
+    assert int(dict(got.headers)["retry-after"]) > 0
+    assert json.loads(got.body)["error"]["type"] == "api_error"
+
+
+@requirement("load.bytes")
+def test_a_large_body_without_room_is_answered_with_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_HELD", 5_000_000)
+    large, hang = long_body(3_000_000), Hang()
+    with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
+        got: list[Got] = []
+        waiting = threading.Thread(target=lambda: got.append(exchange(proxy.url, PATH, large)))
+        waiting.start()
+        hang.reached.result(60)
+        assert_asked_to_retry(exchange(proxy.url, PATH, large))
+        assert_asked_to_retry(chunked(proxy.url, large))
+        assert exchange(proxy.url, PATH, SMALL).status == 200
+        assert chunked(proxy.url, SMALL).status == 200
+        hang.release()
+        waiting.join(60)
+        assert got[0].status == 200
+        assert exchange(proxy.url, PATH, large).status == 200, "there is room again"
+        assert chunked(proxy.url, large).status == 200
+        assert upstream.bodies == [large] * 3, "what was refused reached no upstream"
+
+
+@requirement("load.bytes")
+def test_a_body_that_has_no_room_when_unpacked_passes_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_HELD", 2_500_000)
+    packed = gzip.compress(long_body(3_000_000))
+    with proxied(tmp_path) as (proxy, upstream):
+        for send in (exchange_packed, chunked_packed):
+            assert send(proxy.url, packed).status == 200
+            assert upstream.bodies.pop() == packed
+            assert "memory" in proxy.receipts.pop().notes[0]
+
+
+def exchange_packed(url: str, packed: bytes) -> Got:
+    return exchange(url, PATH, packed, headers=[("content-encoding", "gzip")])
+
+
+def chunked_packed(url: str, packed: bytes) -> Got:
+    return chunked(url, packed, [("content-encoding", "gzip")])
+
+
+@requirement("load.bytes")
+def test_small_bodies_have_room_beside_large_ones_and_all_of_it_is_given_back() -> None:
+    memory = budget.MemoryBudget(10_000_000)
+    with memory.open() as large, memory.open() as small:
+        assert large.add(10_000_000)
+        assert not large.add(1)
+        assert small.add(budget.MOST_SMALL)
+        assert not small.add(1), "it is small no more"
+    assert memory.held == 0
+
+
+@requirement("load.bytes")
+def test_small_bodies_are_bounded_too() -> None:
+    memory = budget.MemoryBudget(10_000_000)
+    admitted = 0
+    while memory.open().add(budget.MOST_SMALL):
+        admitted += 1
+    assert admitted == (10_000_000 + budget.SET_ASIDE) // budget.MOST_SMALL

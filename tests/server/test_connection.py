@@ -111,6 +111,21 @@ async def test_a_body_that_was_never_asked_for_is_not_waited_for() -> None:
     assert b"connection: close" in said
 
 
+async def test_an_application_is_told_the_address_of_its_client() -> None:
+    clients: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        clients.append(scope["client"])
+        await saying(b"ok")(scope, receive, send)
+
+    async with served(app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET + CLOSING)
+        await reader.read()
+        assert clients == [writer.get_extra_info("sockname")] * 2
+        writer.close()
+
+
 async def test_requests_behind_one_another_on_one_connection_are_all_answered() -> None:
     async with served(saying(b"ok", headers=((b"content-length", b"2"),))) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -82,7 +82,8 @@ def proxy(
     mounts = {} if mcp is None else _mounted(mcp)
     tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
     rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
-    return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts)
+    memory = None if mcp is None else mcp.memory
+    return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts, memory)
 
 
 def only(mount: Mount, token: str = "") -> Alone:
@@ -102,7 +103,7 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
     turns = lru_cache(_CALLERS)(lambda scope: Turns())
     anybody = partial(whole.record.scope_of, ANYBODY)
     terms = Terms(partial(_served, whole, reach, turns), consents=alone and not token, anybody=anybody)
-    return Mount(terms, stateless=not alone)
+    return Mount(terms, stateless=not alone, offload=whole.engine.thread)
 
 
 def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:

@@ -106,6 +106,11 @@ class Engine:
             return await self._offload.run(owner := caller(), _understand, document, wire, many, owner)
         return _understand(document, wire, many)
 
+    @property
+    def thread(self) -> Offload:
+        """The thread for long computations; there is one for all surfaces of a process."""
+        return self._offload
+
     async def offload(self, reading: Reading, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `work` on a reading returns; if the reading is heavy, it is done in a thread."""
         if not reading.heavy:

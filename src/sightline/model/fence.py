@@ -17,9 +17,10 @@ from functools import cache
 from sightline.model.lookalikes import BLANKS, BRACKETS, TAG_BRACKET, TAGS, read_as
 
 _NAME = "vision_proxy_"
+FEWEST = 8
+"""Characters, at the least, that a reader could take for the name of a fence: some stand for two letters."""
 _suspect = re.compile(f"[{re.escape(BRACKETS)}{TAGS}]")
 _tagged = re.compile(f"[{TAGS}]")
-_any_bracket = re.compile(f"[{re.escape(BRACKETS)}{TAG_BRACKET}]")
 SQUARE = r"\[\]\u2045\u2046\u27e6\u27e7\u301a\u301b\uff3b\uff3d"
 """Square brackets and what looks like them, for a class of a regular expression."""
 _square = re.compile(f"[{SQUARE}]")
@@ -80,8 +81,17 @@ def _openings(text: str) -> list[int]:
         return []
     found = _opened(text, _unlike(BRACKETS), tags=False)
     if _tagged.search(text, first.start()):
-        found = sorted({*found, *_opened(text, _any_bracket, tags=True)})
+        found = sorted({*found, *_opened(text, _unlike(BRACKETS + TAG_BRACKET), tags=True)})
     return found
+
+
+def _candidate(brackets: str) -> str:
+    """Return a pattern for brackets, without those that another one follows too soon for the name of a fence.
+
+    A text of nothing but brackets would take a second per million otherwise.
+    """
+    any_of = re.escape(brackets)
+    return f"[{any_of}](?![^{any_of}]{{0,{FEWEST - 1}}}[{any_of}])"
 
 
 @cache
@@ -95,8 +105,8 @@ def _unlike(brackets: str) -> re.Pattern[str]:
         others = re.escape("".join(unlike))
         fits = re.escape("".join(each for each, plain in ascii_letters.items() if plain == _NAME[known]))
         skipped = r"\0-\x20\x7f\\" + ("" if known else "/")
-        other = f"[{skipped}]*+(?:[{others}]" + (f"|[{fits}]{other})" if other else ")")
-    return re.compile(f"[{re.escape(brackets)}](?!{other})")
+        other = f"[{skipped}]*+(?:[{others}{re.escape(brackets)}]" + (f"|[{fits}]{other})" if other else ")")
+    return re.compile(f"{_candidate(brackets)}(?!{other})")
 
 
 def _opened(text: str, bracket: re.Pattern[str], *, tags: bool) -> list[int]:

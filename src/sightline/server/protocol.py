@@ -45,17 +45,17 @@ _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
 _KEEP_ALIVE_SECONDS = 75.0  # longer than clients keep theirs, so that none is reused while it is being closed
 _LINGER_SECONDS = 2.0  # for a client to read the last response while it is still sending
-_MOST_DISCARDED = 1024 * 1024  # bytes that nobody wants
+_MOST_DISCARDED = 1024 * 1024  # bytes that are read and dropped after the last request
 _LARGEST_HEAD = 256 * 1024
 _LARGEST_FRAMING = 512 * 1024  # bytes on the wire beyond 16 for each byte of a body
 MOST_QUEUED = 16  # requests that wait behind the one being served
 _MOST_PARSED = 512  # the same, when they came in one read
 
-_CLEARER = {
+_PLAIN_ERRORS = {
     "Pause on PRI/Upgrade": "HTTP/2 is not supported; send HTTP/1.1",
     "Expected HTTP/, RTSP/ or ICE/": "the request line must end in HTTP/1.1",
 }
-_TOO_SOON = "the connection ended before the request did"
+_ENDED_EARLY = "the connection ended before the request did"
 
 
 class ServerState:
@@ -86,6 +86,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._serving: RequestCycle | None = None
         self._queue: deque[RequestCycle] = deque()
         self._place: memoryview | None = None  # for the rest of a long body
+        self._client: tuple[str, int] | None = None
         self._url = b""
         self._headers: Headers = []
         self._in_head = True
@@ -95,7 +96,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._offers_upgrade = False  # the head that was just parsed does
         self._replays = False  # the parser is being fed a head of our own
         self._discarded = 0  # bytes that came since
-        self._deaf = False  # what comes is not parsed any more
+        self._ignores_input = False  # nothing that comes is parsed any more
         self._half_closed = False  # nothing comes any more
         self._last_response = b""  # a 400 behind the responses that are still due
         self._timer: asyncio.TimerHandle | None = None  # of the head, the body or the closing
@@ -108,6 +109,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.flow = FlowControl(self.transport)
+        self._client = _address_of(self.transport)
         self._state.connections.add(self)
         self._set_timer(self.head_seconds, self.transport.abort)
 
@@ -119,7 +121,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._probe = None  # it holds this object
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
-        self._deaf = True
+        self._ignores_input = True
         self._place = None
         self._queue.clear()
         self.flow.resume_writing()
@@ -134,7 +136,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._place is not None:
             self._advance_place(self._place, nbytes)
-        elif not self._deaf:
+        elif not self._ignores_input:
             self._feed(self._scratch[:nbytes])
         else:
             self._discarded += nbytes
@@ -147,11 +149,11 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self._half_closed:
             return True
         self._half_closed = True
-        if not self._deaf and (self._head_bytes if self._in_head else self._lacks_body(cycle)):
-            self._refuse(_TOO_SOON)
+        if not self._ignores_input and (self._head_bytes if self._in_head else self._lacks_body(cycle)):
+            self._refuse(_ENDED_EARLY)
         if self.transport.is_closing() or cycle is None or (self._serving is None and not self._queue):
             return False
-        self._deaf = True
+        self._ignores_input = True
         if not self._last_response:
             cycle.keep_alive = False
         self._cancel_timer()
@@ -167,7 +169,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     # What the parser calls.
 
     def on_message_begin(self) -> None:
-        if self._deaf:
+        if self._ignores_input:
             raise BadRequest("nothing may follow this request")  # nor is it answered
         if not self._replays:
             self._url, self._headers = b"", []
@@ -197,6 +199,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             "headers": headers,
             "raw_path": head.path,
             "query_string": head.query,
+            "client": self._client,
         }
         is_http10 = version == "1.0"
         lasts = not is_http10 and parser.should_keep_alive()
@@ -228,7 +231,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if not cycle.response_complete:
             cycle.notify()
         if not cycle.keep_alive:
-            self._deaf = True
+            self._ignores_input = True
         if self._timer is not None:
             self._cancel_timer()
 
@@ -247,10 +250,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
                 self._replay_framing()
                 continue
             except httptools.HttpParserError as error:
-                if not self._deaf:
+                if not self._ignores_input:
                     self._refuse(_explain(error))
             break
-        if self._deaf:
+        if self._ignores_input:
             return
         if self._in_head:  # a read that holds the end of another request does not count
             self._bound_head(1 if had_body or self._cycle is not before else size)
@@ -335,7 +338,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self._queue:
             self._start(self._queue.popleft())
         elif self._last_response:
-            self._write_last()
+            self._write_last_response()
         elif self._half_closed:
             self.transport.close()
         else:
@@ -350,7 +353,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """
         cycle = self._cycle
         self._serving = None
-        self._deaf = True
+        self._ignores_input = True
         if self._half_closed or cycle is None or not cycle.more_body or self.transport.is_closing():
             self.transport.close()
             return
@@ -393,7 +396,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     def _refuse(self, reason: str) -> None:
         """Answer what cannot be read with 400, behind the responses that are due, and read no more."""
         cycle = self._cycle
-        self._deaf = True
+        self._ignores_input = True
         self._place = None
         self._cancel_timer()
         if cycle is not None and cycle.more_body and cycle.response_complete:
@@ -402,12 +405,12 @@ class HttpProtocol(asyncio.BufferedProtocol):
         body = f"Sightline: bad request: {reason}\n".encode()
         head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
         self._last_response = head % len(body) + b"connection: close\r\n\r\n" + body
-        if cycle is not None and cycle.more_body and not self._drop(cycle):
+        if cycle is not None and cycle.more_body and not self._abandon(cycle):
             return
         if self._serving is None and not self._queue:
-            self._write_last()
+            self._write_last_response()
 
-    def _drop(self, cycle: RequestCycle) -> bool:
+    def _abandon(self, cycle: RequestCycle) -> bool:
         """Give up the request whose body cannot be read; false means that its response has begun, and so is cut."""
         cycle.more_body = False
         if cycle is not self._serving:
@@ -421,7 +424,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         cycle.disconnect()
         return True
 
-    def _write_last(self) -> None:
+    def _write_last_response(self) -> None:
         self.transport.write(self._last_response)
         self._last_response = b""
         if self._half_closed:
@@ -444,8 +447,14 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._timer = None
 
 
+def _address_of(transport: asyncio.Transport) -> tuple[str, int] | None:
+    """Return the host and port of the other side, or None if it has none, as on a Unix socket."""
+    peer = transport.get_extra_info("peername")
+    return (peer[0], peer[1]) if isinstance(peer, tuple) and len(peer) >= 2 else None
+
+
 def _explain(error: httptools.HttpParserError) -> str:
-    """Return in one line what is wrong with a request: our own words, or llhttp's."""
+    """Return in one line what is wrong with a request, in our words or in those of llhttp."""
     if isinstance(error.__context__, BadRequest):
         return str(error.__context__)
-    return _CLEARER.get(str(error), str(error))
+    return _PLAIN_ERRORS.get(str(error), str(error))

@@ -33,8 +33,7 @@ _backslashes = re.compile(rb"\\*").match
 _huge = re.compile(rb"[:,\[\s]-?[0-9]{19}").search
 _AS_DIGITS = bytes(0x30 if 0x30 <= letter <= 0x39 else 0x20 for letter in range(256))
 _SPARSE = 6  # of 19 digits in a row, three in a row are left when only every sixth letter is looked at
-_SLOW_BYTES = 16 * 1024 * 1024  # of a text that the standard library is given to parse …
-_SLOW_VALUES = 150_000  # … and values in it
+_SLOW_VALUES = 150_000  # of a text that the standard library is given to parse
 _FEW_DIGITS, _MANY_DIGITS = b"0" * 3, b"0" * 19
 
 
@@ -216,7 +215,7 @@ def _parse(skeleton: bytes | bytearray) -> Json:
     """The value, or None. What orjson finds too odd (lone surrogates, NaN) the standard library may read.
 
     And so it does where a whole number may not fit into 64 bits: orjson would make a float of it. It takes up to ten
-    times as long, in one call, so it is not given the largest texts.
+    times as long, in one call, so it is not given the texts with the most values.
     """
     read: Json = None
     try:
@@ -225,7 +224,7 @@ def _parse(skeleton: bytes | bytearray) -> Json:
             return _object(read)
     except orjson.JSONDecodeError:
         pass
-    if len(skeleton) > _SLOW_BYTES or count_values(skeleton, _SLOW_VALUES) > _SLOW_VALUES:
+    if count_values(skeleton, _SLOW_VALUES) > _SLOW_VALUES:
         return None
     try:
         return _object(json.loads(skeleton.decode("utf-8")))

@@ -5,32 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sightline.engine.offload import Offload
+from sightline.model.refusal import Refusal
+from sightline.server import LINE, Line, Message, Receive, Send
+from sightline.server.bodies import Beginning, ClientDisconnected, read_body
+from sightline.server.budget import MemoryBudget, Reservation
 from sightline.surfaces.mcp.clients import Terms
+from sightline.surfaces.mcp.large_requests import LIFTED, MOST_BYTES, LiftedRequest, is_large, lift_request
 from sightline.surfaces.mcp.sessions import Caller, Sessions
-from sightline.wire.jsonsize import count_marks
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-_LARGEST = 64 * 1024 * 1024  # of a request: a file may come as base64
-MOST_MARKS = 100_000  # commas and opening brackets of a request: while it is parsed, everybody else waits
+MOST_WITHOUT_SESSION = 64 * 1024  # bytes: what `initialize` says of a client is kept as long as its session
+_RETRY_AFTER_SECONDS = 2
 _SESSION = b"mcp-session-id"
+_VERSION = b"mcp-protocol-version"
 _CREDENTIALS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
-_TOO_MANY_VALUES = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {"code": -32600, "message": f"there are more than {MOST_MARKS:,} JSON values in this request"},
-}
+_INVALID_REQUEST = -32600
+_INTERNAL_ERROR = -32603
 _BAD_MESSAGE = {
     "code": -32600,
     "message": "this is no JSON-RPC message (see https://www.jsonrpc.org/specification)",
@@ -45,50 +43,86 @@ _REMEDIES = {
     "method not allowed": "send POST",
     "params._meta": "send them, or initialize first as clients up to 2025-11-25 do",
 }  # to words of the SDK
-_WORDLESS = {405: "Method Not Allowed", 406: "Not Acceptable"}
-_ABSENT = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {"code": -32603, "message": "MCP is not installed here (pip install 'sightline[mcp]')"},
-}
+_REASONS = {405: "Method Not Allowed", 406: "Not Acceptable"}  # of errors that the SDK sends without a body
+_NOT_INSTALLED = "MCP is not installed here (pip install 'sightline[mcp]')"
+_TOO_LARGE = Refusal("too_large", f"this request is larger than {MOST_BYTES >> 20} MB", "send less in one request")
+_TOO_LARGE_WITHOUT_SESSION = Refusal(
+    "too_large",
+    f"a request without a session is at most {MOST_WITHOUT_SESSION >> 10} KB",
+    "send initialize first, and the mcp-session-id of its answer with every request",
+)
+_UNKNOWN_SESSION = Refusal("not_found", "Session not found", "send initialize again")
+_STATUSES = {"too_large": 413, "not_found": 404, "unavailable": 503}
 
 
 class Mount:
-    """Everything of MCP is loaded with the first request. Whoever may not come was turned away before."""
+    """The application at /mcp. Everything of MCP is loaded with the first request that its guards have let in."""
 
-    def __init__(self, terms: Terms, *, stateless: bool = False) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        *,
+        stateless: bool = False,
+        offload: Offload | None = None,
+        memory: MemoryBudget | None = None,
+    ) -> None:
         """`stateless`: the next request of a client may meet another process."""
         self._terms, self._stateless = terms, stateless
+        self._offload = offload or Offload()
+        self.memory = memory or MemoryBudget()  # of the bodies under way
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._task: asyncio.Task[None] | None = None
         self._sessions = Sessions(self._end)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if find_spec("mcp") is None:
-            await _refuse(send, 501, _ABSENT)
+            await _send_error(send, 501, _INTERNAL_ERROR, _NOT_INSTALLED)
             return
-        messages = await _received(receive)
-        if sum(count_marks(message.get("body", b""), MOST_MARKS) for message in messages) > MOST_MARKS:
-            await _refuse(send, 413, _TOO_MANY_VALUES)
-            return
-        await self._serve(scope, _replay(messages, receive), _Told(send))
+        with self.memory.open() as memory, contextlib.suppress(ClientDisconnected):
+            request = await self._read(scope, receive, memory)
+            if isinstance(request, Refusal):
+                await _send_refusal(send, request)
+            else:
+                scope[LIFTED] = request
+                await self._serve(scope, _replay(request.body, receive), _Response(send))
 
-    async def _serve(self, scope: dict[str, Any], receive: Receive, told: _Told) -> None:
+    async def _read(self, scope: dict[str, Any], receive: Receive, memory: Reservation) -> LiftedRequest | Refusal:
+        """Return a request that the SDK can parse on the event loop, or why there is none."""
+        too_large, most = self._bound(scope)
+        length = _header(scope, b"content-length")
+        line: Line | None = scope.get("extensions", {}).get(LINE)
+        body = await read_body(receive, int(length) if length.isdigit() else None, most, memory, line)
+        if isinstance(body, Refusal):
+            return body
+        if isinstance(body, Beginning) or len(body) > most:
+            return too_large
+        if not is_large(body):
+            return lift_request(body)
+        return await self._offload.run("\n".join(_caller(scope)), lift_request, body)
+
+    def _bound(self, scope: dict[str, Any]) -> tuple[Refusal, int]:
+        """Return how many bytes a request may have, and the refusal of more."""
+        session = _header(scope, _SESSION)
+        if self._stateless or self._sessions.knows(session) or _is_sessionless(scope):
+            return _TOO_LARGE, MOST_BYTES
+        return _UNKNOWN_SESSION if session else _TOO_LARGE_WITHOUT_SESSION, MOST_WITHOUT_SESSION
+
+    async def _serve(self, scope: dict[str, Any], receive: Receive, response: _Response) -> None:
         manager = await self._managing()
         name = _header(scope, _SESSION)
         with self._sessions.using(name):
-            await manager.handle_request(scope, receive, told)
+            await manager.handle_request(scope, receive, response)
         if scope["method"] == "DELETE":
             self._sessions.forget(name)
-        elif not name and told.session:
-            await self._sessions.admit(told.session, _caller(scope))
+        elif not name and response.session:
+            await self._sessions.admit(response.session, _caller(scope))
 
     async def _end(self, session: str) -> None:
         """End a session as its client would."""
         manager = await self._managing()
         headers = [(_SESSION, session.encode("latin-1")), (b"accept", b"application/json, text/event-stream")]
         scope = {"type": "http", "method": "DELETE", "path": "/", "query_string": b"", "headers": headers}
-        await manager.handle_request(scope, _nothing, _unheard)
+        await manager.handle_request(scope, _receive_nothing, _discard)
 
     async def _managing(self) -> StreamableHTTPSessionManager:
         if self._manager is None:
@@ -110,7 +144,7 @@ class Mount:
             manager = managers.StreamableHTTPSessionManager(
                 app=made.server(self._terms),
                 stateless=self._stateless,
-                max_request_body_size=_LARGEST,
+                max_request_body_size=MOST_BYTES,
                 max_sessions=None,  # it would turn newcomers away: see `sessions`
             )
             async with manager.run():
@@ -123,12 +157,12 @@ class Mount:
             raise
 
 
-class _Told:
-    """What goes to a client: with all that a message may leave out, and a no in one line."""
+class _Response:
+    """Sends a response with all that ASGI lets a message leave out, and errors in one line with what to do."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._start: Message | None = None  # of a no, until its words are there
+        self._start: Message | None = None  # of an error, until its body is there
         self.session = ""  # that was used or opened
 
     async def __call__(self, message: Message) -> None:
@@ -143,36 +177,48 @@ class _Told:
         whole = {"body": b"", "more_body": False, **message}
         if self._start is not None:
             begun, self._start = self._start, None
-            words = whole["body"] or _WORDLESS.get(begun["status"], "").encode()
-            whole["body"] = whole["body"] if whole["more_body"] else _in_a_line(words)
+            words = whole["body"] or _REASONS.get(begun["status"], "").encode()
+            whole["body"] = whole["body"] if whole["more_body"] else _write_error(words)
             kept = [(name, value) for name, value in begun["headers"] if name.lower() != b"content-length"]
             await self._send({**begun, "headers": kept})
         await self._send(whole)
 
 
-def _in_a_line(body: bytes) -> bytes:
-    """With what to do. What is no message is told in several lines by the SDK, and as if it had bad parameters."""
+def _write_error(body: bytes) -> bytes:
+    """Return the body of an error in one line, with what to do.
+
+    For a body that is no message the SDK writes several lines, with the code for bad parameters.
+    """
     try:
-        told = json.loads(body)
+        error_body = json.loads(body)
     except ValueError:
-        return _remedied(body.decode(errors="replace")).encode()
-    match told:
+        return _add_remedy(body.decode(errors="replace")).encode()
+    match error_body:
         case {"error": {"message": str(words)}} if "\n" in words:
-            return json.dumps({**told, "error": _BAD_MESSAGE}).encode()
+            return json.dumps({**error_body, "error": _BAD_MESSAGE}).encode()
         case {"error": {"message": str(words)} as error}:
-            return json.dumps({**told, "error": {**error, "message": _remedied(words)}}).encode()
+            return json.dumps({**error_body, "error": {**error, "message": _add_remedy(words)}}).encode()
     return body
 
 
-def _remedied(words: str) -> str:
+def _add_remedy(words: str) -> str:
     remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in words.lower()), "")
     return f"{words} ({remedy})" if remedy else words
 
 
-async def _refuse(send: Send, status: int, told: dict[str, Any]) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(told).encode(), "more_body": False})
+async def _send_refusal(send: Send, refusal: Refusal) -> None:
+    status = _STATUSES[refusal.code]
+    retry = [(b"retry-after", b"%d" % _RETRY_AFTER_SECONDS)] if status == 503 else []
+    await _send_error(send, status, _INTERNAL_ERROR if status == 503 else _INVALID_REQUEST, str(refusal), retry)
+
+
+async def _send_error(
+    send: Send, status: int, code: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    start = [(b"content-type", b"application/json"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": json.dumps(error).encode(), "more_body": False})
 
 
 def _header(message: Message, name: bytes) -> str:
@@ -186,28 +232,31 @@ def _caller(scope: dict[str, Any]) -> Caller:
     return str(host[0]), next(filter(None, (_header(scope, name) for name in _CREDENTIALS)), "")
 
 
-async def _received(receive: Receive) -> list[Message]:
-    """Return the messages of a request up to its end, or until they are more than a request may be."""
-    messages, size = [await receive()], 0
-    while messages[-1].get("more_body") and size <= _LARGEST:
-        size += len(messages[-1]["body"])
-        messages.append(await receive())
-    return messages
+def _is_sessionless(scope: dict[str, Any]) -> bool:
+    """Return whether a request is of a version of the protocol that has no sessions."""
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+    version = _header(scope, _VERSION)
+    return bool(version) and version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _replay(messages: list[Message], receive: Receive) -> Receive:
-    """Give messages that were received once more, and then those that come after them."""
-    left = deque(messages)
+def _replay(body: bytes | bytearray, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body once, and then what comes after it."""
+    given = False
 
-    async def again() -> Message:
-        return left.popleft() if left else await receive()
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": bytes(body), "more_body": False}
 
-    return again
+    return receive_again
 
 
-async def _nothing() -> Message:
+async def _receive_nothing() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-async def _unheard(message: Message) -> None:
-    """Take an answer that nobody waits for."""
+async def _discard(message: Message) -> None:
+    """Ignore a response."""

@@ -20,6 +20,7 @@ from sightline import __version__
 from sightline.model.fence import one_line
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.clients import Terms
+from sightline.surfaces.mcp.large_requests import LIFTED, LiftedRequest, restore
 
 if TYPE_CHECKING:
     from sightline.surfaces.mcp.service import Service
@@ -110,6 +111,9 @@ async def _shaped(ctx: Context, call_next: CallNext) -> HandlerResult:
     given = (ctx.params or {}).get("arguments")
     if isinstance(given, str):
         ctx = replace(ctx, params={**(ctx.params or {}), "arguments": unwrapped(given)})
+    lifted: LiftedRequest | None = ctx.request.scope.get(LIFTED) if ctx.request is not None else None
+    if lifted is not None and lifted.texts:
+        ctx = replace(ctx, params=restore(ctx.params, lifted))
     try:
         return await call_next(ctx)
     except ValidationError as trouble:

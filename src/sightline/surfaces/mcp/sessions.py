@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 Caller = tuple[str, str]
-"""The address and the credential that a session was opened from."""
+"""The address and the credential that a session was opened from.
+
+All programs of this machine without a credential are one caller: they share the address of the loopback interface.
+"""
 
 MOST_SESSIONS = 1000
-MOST_OF_A_CALLER = 250
+MOST_PER_CALLER = 250
 
 
 @dataclass(slots=True)
@@ -28,10 +31,10 @@ class _Session:
     @property
     def rank(self) -> tuple[bool, bool]:
         """The session with the lowest rank ends first."""
-        return self.under_way > 0, self.requests > _GREETINGS
+        return self.under_way > 0, self.requests > _OPENING_REQUESTS
 
 
-_GREETINGS = 1  # `notifications/initialized` belongs to the opening
+_OPENING_REQUESTS = 1  # `notifications/initialized` belongs to the opening
 
 
 class Sessions:
@@ -39,6 +42,10 @@ class Sessions:
         """`end` ends a session at the server."""
         self._end = end
         self._open: OrderedDict[str, _Session] = OrderedDict()  # the least recently used one first
+
+    def knows(self, name: str) -> bool:
+        """Return whether a session is open."""
+        return name in self._open
 
     @contextmanager
     def using(self, name: str) -> Iterator[None]:
@@ -59,7 +66,7 @@ class Sessions:
         """Add a session that was opened, and end those that are too many by it."""
         self._open[name] = _Session(caller)
         own = [each for each, session in self._open.items() if session.caller == caller and each != name]
-        if len(own) >= MOST_OF_A_CALLER:
+        if len(own) >= MOST_PER_CALLER:
             await self._end_one(own)
         elif len(self._open) > MOST_SESSIONS:
             await self._end_one([each for each in self._open if each != name])

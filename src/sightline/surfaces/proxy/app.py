@@ -13,9 +13,11 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.server import LINE, Line
+from sightline.server.bodies import ClientDisconnected
+from sightline.server.budget import MemoryBudget, Reservation
 from sightline.surfaces.proxy.asides import Asides, Tools
 from sightline.surfaces.proxy.asking import Asking
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Gone, Held, Message, Receive, Send, taken
+from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Message, Receive, Send, taken
 from sightline.surfaces.proxy.commands import Commands, is_listed
 from sightline.surfaces.proxy.errand import Errand
 from sightline.surfaces.proxy.headers import Request, unwelcome
@@ -53,6 +55,7 @@ class Proxy:
         tools: Tools | None = None,
         metrics: Metrics | None = None,
         mounts: Mapping[str, Mounted] | None = None,
+        memory: MemoryBudget | None = None,
     ) -> None:
         self._engine = engine
         self._directory = directory
@@ -64,6 +67,7 @@ class Proxy:
         self._commands = commands
         self._watch = watch or Watch(record)
         self._mounts = mounts or {}  # other applications, each at a path of its own
+        self._memory = memory or MemoryBudget()  # of the bodies under way
         self._reader = Reader(engine)
         asides = None if tools is None else Asides(engine, record, tools)
         unwanted = asides.unwanted if asides else lambda visitor, model: None
@@ -125,12 +129,9 @@ class Proxy:
         request, way, reply = errand.request, errand.way, errand.reply
         self._metrics.begun()
         try:
-            length = request.header(b"content-length")
-            most = LARGEST if way.wire else _PASSED_ALONG
-            body = await taken(receive, int(length) if length.isdigit() else None, most, line)
-            async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
-                await self._serve(errand, body)
-        except Gone:
+            with self._memory.open() as memory:
+                await self._take(errand, receive, line, memory)
+        except ClientDisconnected:
             pass
         except Exception:  # the outermost edge: the client is told in its own words
             log.exception("a request could not be served")
@@ -139,8 +140,19 @@ class Proxy:
             self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
             self._watch.ended(request, reply.status, way)
 
-    async def _serve(self, errand: Errand, body: Held | Flowing) -> None:
-        opened = await self._reader.opened(errand, body)
+    async def _take(self, errand: Errand, receive: Receive, line: Line | None, memory: Reservation) -> None:
+        """Read the body as far as it has to be in memory, and serve the request while its client is there."""
+        length = errand.request.header(b"content-length")
+        most = LARGEST if errand.way.wire else _PASSED_ALONG
+        body = await taken(receive, int(length) if length.isdigit() else None, most, line, memory)
+        if isinstance(body, Refusal):
+            await errand.reply.no(body)
+            return
+        async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
+            await self._serve(errand, body, memory)
+
+    async def _serve(self, errand: Errand, body: Held | Flowing, memory: Reservation) -> None:
+        opened = await self._reader.opened(errand, body, memory)
         if isinstance(opened, Refusal):
             self._tell(errand, Receipt(errand.way.upstream.name, "", notes=(f"not read: {opened}",)))
         if not isinstance(body, Held) or not isinstance(opened, Reading):

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sightline.model.refusal import Refusal
 from sightline.server import Line, asgi
-from sightline.server.buffers import allocate
+from sightline.server.bodies import Beginning, read_body, receive_body
+from sightline.server.budget import MemoryBudget, Reservation
 
 Message = asgi.Message
 Receive = asgi.Receive
@@ -20,10 +22,6 @@ LARGEST = 128 * 1024 * 1024
 _AT_ONCE = 2
 _TIGHTEST = 100  # times
 _ALWAYS = 16 * 1024 * 1024
-
-
-class Gone(Exception):
-    """The client left before its request was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,49 +41,14 @@ class Flowing:
     over: asyncio.Event  # its last piece has come
 
 
-async def taken(receive: Receive, length: int | None, most: int, line: Line | None = None) -> Held | Flowing:
-    """The body of a request of `length` bytes, if it announces one."""
-    if length is not None and length > most:
-        return _flowing(receive, b"", chunked=False)
-    if length is not None and line is not None:
-        if (data := await line.whole(length)) is None:
-            raise Gone
-        return Held(data)
-    message = await _next(receive)
-    if not message.get("more_body"):
-        return Held(message["body"])
-    return await (_gathered(receive, message, most) if length is None else _filled(receive, message, length))
-
-
-async def _filled(receive: Receive, message: Message, length: int) -> Held:
-    """Into one buffer of the right size: pieces kept side by side cost more in page faults than in copying."""
-    data = allocate(length)
-    at = 0
-    with memoryview(data) as view:
-        while True:
-            piece = message["body"]
-            view[at : at + len(piece)] = piece
-            at += len(piece)
-            if not message.get("more_body"):
-                return Held(data)
-            message = await _next(receive)
-
-
-async def _gathered(receive: Receive, message: Message, most: int) -> Held | Flowing:
-    data = bytearray(message["body"])
-    while message.get("more_body"):
-        if len(data) > most:
-            return _flowing(receive, bytes(data), chunked=True)
-        message = await _next(receive)
-        data += message["body"]
-    return Held(data)
-
-
-async def _next(receive: Receive) -> Message:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise Gone
-    return message
+async def taken(
+    receive: Receive, length: int | None, most: int, line: Line | None = None, memory: Reservation | None = None
+) -> Held | Flowing | Refusal:
+    """The body of a request of `length` bytes, if it announces one; a refusal if there is no memory for it now."""
+    body = await read_body(receive, length, most, memory or MemoryBudget().open(), line)
+    if isinstance(body, Beginning):
+        return _flowing(receive, body.data, chunked=length is None)
+    return body if isinstance(body, Refusal) else Held(body)
 
 
 def _flowing(receive: Receive, start: bytes, chunked: bool) -> Flowing:
@@ -99,7 +62,7 @@ async def _flow(receive: Receive, start: bytes, chunked: bool, over: asyncio.Eve
         yield framed(start)
     more = True
     while more:
-        message = await _next(receive)
+        message = await receive_body(receive)
         more = message.get("more_body", False)
         if not more:
             over.set()

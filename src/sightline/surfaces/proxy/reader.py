@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sightline.engine import Engine, Reading
 from sightline.model.refusal import Refusal
+from sightline.server.budget import Reservation
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Unpacking
 from sightline.surfaces.proxy.commands import without_commands
 from sightline.surfaces.proxy.errand import Errand
@@ -28,7 +29,7 @@ class Reader:
         self._unpacking = Unpacking()
         self._values = 0  # held by the requests under way
 
-    async def opened(self, errand: Errand, body: Held | Flowing) -> Reading | Refusal | None:
+    async def opened(self, errand: Errand, body: Held | Flowing, memory: Reservation) -> Reading | Refusal | None:
         """Read a body; None: it is no request of a wire, or signed, or no JSON. A refusal: it is too large to be read.
 
         A reading has to be given back with `release`.
@@ -39,9 +40,12 @@ class Reader:
             return None
         if isinstance(body, Flowing):
             return _TOO_LONG
-        packing = request.header(b"content-encoding")
-        data = await self._unpacking.of(body.data, packing) if packing else body.data
-        return _NOT_UNPACKED if data is None else await self._open(errand, way.wire, data)
+        if not (packing := request.header(b"content-encoding")):
+            return await self._open(errand, way.wire, body.data)
+        data = await self._unpacking.of(body.data, packing)
+        if data is None:
+            return _NOT_UNPACKED
+        return await self._open(errand, way.wire, data) if memory.add(len(data)) else _NO_ROOM
 
     async def _open(self, errand: Errand, wire: Wire, data: bytes | bytearray) -> Reading | Refusal | None:
         try:

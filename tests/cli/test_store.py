@@ -166,7 +166,39 @@ def test_a_repair_as_json(record: Path) -> None:
     assert found["damage"]
     assert found["kept"]["images"] == 60
     assert found["kept"]["consents"] == 0
+    assert (found["consents_lost"], found["consent_again"]) == (True, [])
     assert Path(found["aside"]).is_file()
+
+
+@requirement("store.repair.consents")
+@pytest.mark.parametrize("name", ["header zeroed", "root page of consents", "database deleted", "a text file"])
+def test_a_repair_says_that_consents_were_lost_and_how_to_give_them_again(record: Path, name: str) -> None:
+    DAMAGES[name](record)
+    assert "sightline consent yes" in sightline("store", "repair").out
+
+
+@requirement("store.repair.consents")
+def test_a_repair_that_keeps_the_consents_says_nothing_of_them(record: Path) -> None:
+    damage_root("entries")(record)
+    assert "consent yes" not in sightline("store", "repair").out
+
+
+@requirement("record.damage.found", "record.crash_debris")
+def test_no_command_removes_the_images_of_a_record_without_its_database(home: Path) -> None:
+    data, folder = picture(), home / "record"
+    image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
+    record = open_record(folder)
+    record.keep_image("scope", image)
+    record.close()
+    DAMAGES["database deleted"](folder)
+    (folder / "swept").unlink()
+    for words in (["consent", "list"], ["usage"], ["doctor"]):
+        sightline(*words, env=ALONE)
+    assert [path.name for path in (folder / "blobs").glob("??/??/*")] == [image.sha256]
+    assert sightline("store", "repair", "--json").json["adopted"] == 1
+    record = open_record(folder)
+    assert record.image(record.scope_of(""), image.sha256) == image
+    record.close()
 
 
 @requirement("store.repair.images")

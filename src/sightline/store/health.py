@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
-from sightline.store import scope_key
 from sightline.store.bounds import NAMES
-from sightline.store.damage import DamagedError, check_files
+from sightline.store.damage import DamagedError
 from sightline.store.database import Database, examine_file
 from sightline.store.files import Blobs, Files
-from sightline.store.home import BYTES, ROWS
+from sightline.store.home import BYTES, ROWS, check_folder
 from sightline.store.storage import TROUBLES, explain
 
 
@@ -25,11 +24,9 @@ class Health:
 
 def check_health(folder: Path, seconds: float) -> Health:
     """Look for damage in the record in `folder`, and for images without bytes, for so many seconds at the most."""
-    until, rows, key = time.monotonic() + seconds, folder / ROWS, folder / scope_key.NAME
+    until, rows = time.monotonic() + seconds, folder / ROWS
     try:
-        check_files(rows, used_before=key.exists())
-        if key.exists():
-            scope_key.read_in(folder)
+        check_folder(folder)
         if not rows.exists():
             return Health()
         found = examine_file(rows, seconds)

@@ -145,7 +145,7 @@ class SqliteRecord:
         """
         record = cls(Storage.in_folder(where, now, check=check), now)
         if record.storage.state == "open" and is_due(where.folder, now()):
-            record.sweep(everything=True)
+            record.sweep(everything=not record.home.is_new)
         return record
 
     @property

@@ -34,7 +34,7 @@ from sightline.model.refusal import Refusal
 from sightline.store.bounds import Bounds
 from sightline.store.damage import DamagedError, Examination, is_damage
 from sightline.store.database import examine_file, file_state, is_busy
-from sightline.store.home import ROWS, Home
+from sightline.store.home import REPAIRING, ROWS, Home
 from sightline.store.log import log_of
 from sightline.store.migrations import OtherVersionError
 
@@ -64,7 +64,7 @@ class Where:
     def files(self) -> tuple[object, ...]:
         """Return what changes when anything is written there, or put in its place."""
         rows = self.folder / ROWS
-        return file_state(rows), file_state(log_of(rows))
+        return file_state(rows), file_state(log_of(rows)), file_state(self.folder / REPAIRING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,3 +230,8 @@ def is_busy(trouble: Exception) -> bool:
     """Somebody else is at it: what fails now may go well a moment later."""
     code = getattr(trouble, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_full(trouble: Exception) -> bool:
+    """Return whether an error means that the disk has no room."""
+    return getattr(trouble, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF == sqlite3.SQLITE_FULL

@@ -16,6 +16,7 @@ without a key, mean that something was deleted: that is damage, and nothing is c
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
@@ -25,11 +26,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sightline.disk import find_broken_link, find_obstacle
 from sightline.store import scope_key
 from sightline.store.bounds import Bounds
 from sightline.store.damage import DamagedError, check_files
 from sightline.store.database import Database
 from sightline.store.files import Blobs, Files, Held, private_folder
+from sightline.store.log import log_of
 from sightline.store.touches import Touches
 
 if sys.platform != "win32":
@@ -92,7 +95,13 @@ def is_there(folder: Path) -> bool:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the files are damaged in a way that SQLite would take for a new database, or for an empty log."""
+    """Raise if the files are damaged in a way that SQLite would take for a new database, or for an empty log.
+
+    Raise as well if one of them is a link that leads nowhere.
+    """
+    for name in (ROWS, scope_key.NAME, BYTES):
+        if find_broken_link(folder / name):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder / name))
     rows, key = folder / ROWS, folder / scope_key.NAME
     has_folder, has_key = (folder / BYTES).exists(), key.exists()  # before `rows`, which is created first
     if (folder / REPAIRING).exists():
@@ -104,6 +113,14 @@ def check_folder(folder: Path) -> None:
     check_files(rows, used_before=has_key)
     if has_key:
         scope_key.read_in(folder)
+
+
+def find_record_obstacle(folder: Path) -> OSError | None:
+    """Return why a record cannot be written, or None. Nothing is changed to find it out."""
+    rows = folder / ROWS
+    paths = (folder, rows, log_of(rows), folder / scope_key.NAME, folder / BYTES)
+    obstacles = (find_obstacle(path) for path in paths if path == folder or os.path.lexists(path))
+    return next((each for each in obstacles if each), None)
 
 
 def _holds_bytes(folder: Path) -> bool:

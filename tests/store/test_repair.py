@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.store import open_on_disk, open_record
+from sightline.store.bounds import TABLES
 from sightline.store.health import check_health
 from sightline.store.home import lock_folder
 from sightline.store.migrations import STEPS, migrate
@@ -35,6 +37,7 @@ from tests.store.damaging import (
     root_of,
 )
 from tests.store.test_bounds import Clock, use_daily
+from tests.store.test_entries import CALL
 from tests.store.writer import image_of, perception_of
 
 Damage = Callable[[Path], None]
@@ -173,6 +176,49 @@ def test_images_whose_bytes_are_missing_or_wrong_are_left_out_and_counted(folder
     assert record.keep_image("scope", wrong) is True
     assert record.image("scope", wrong.sha256) == wrong
     record.close()
+
+
+HOSTILE = {
+    "used in the future": "UPDATE entries SET used = 1e18 WHERE rowid = 3",
+    "endless use": "UPDATE tellings SET used = 9e999 WHERE rowid = 3",
+    "large": "UPDATE entries SET bytes = 1 << 61 WHERE rowid > 140",
+    "large image": "UPDATE images SET bytes = 1 << 61 WHERE rowid = 3",
+    "negative": "UPDATE descriptions SET bytes = -(1 << 61)",
+    "many tokens": "UPDATE entries SET input = 1 << 62, latency = 1 << 62",
+    "no date": "UPDATE entries SET at = 9e999 WHERE rowid = 3",
+    "last number of a row": "UPDATE entries SET rowid = 9223372036854775807 WHERE rowid = 3",
+    "clock far ahead": "UPDATE clock SET steady = 1e15",
+    "clock without an end": "UPDATE clock SET wall = 9e999, back = 9e999",
+    "clock that owes": "UPDATE clock SET owed = 1e15",
+    "clock at the beginning": "UPDATE clock SET steady = 0, wall = 0",
+}
+
+
+@requirement("store.repair.values")
+@pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
+def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, statement: str) -> None:
+    database = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
+    database.execute(statement)
+    database.close()
+    damage_root("omissions")(folder)
+    (folder / "swept").unlink()
+    assert repaired(folder).damage
+    for days in (0, 1, 2):
+        record = open_record(folder, now=lambda: time.time() + 86400.0 * days)  # noqa: B023
+        record.note("scope", CALL)
+        assert not isinstance(record.spent(), Refusal)
+        assert len(record.entries()) == 151 + days
+        record.close()
+    assert len(dump(folder / "record.sqlite")["images"]) == 150
+    assert len(dump(folder / "record.sqlite")["descriptions"]) == 150
+    database = sqlite3.connect(folder / "record.sqlite")
+    last = database.execute("SELECT latency FROM entries ORDER BY rowid DESC LIMIT 1").fetchone()
+    assert last == (CALL.latency_ms,), "entries are read in the order in which they were written"
+    (now,) = database.execute("SELECT steady + added FROM clock").fetchone()
+    for table in TABLES:
+        most, largest, least = database.execute(f"SELECT MAX(used), MAX(bytes), MIN(bytes) FROM {table}").fetchone()
+        assert most is None or (most <= now + 60 and 0 <= least <= largest < 100_000), table
+    database.close()
 
 
 @requirement("store.repair.images")

@@ -1,8 +1,8 @@
 """Repair of a record: what can be read of a damaged database goes into a new one, and the damaged one is kept aside.
 
 1. Other programs are kept from writing (SQLite's own lock for writers), so that nothing is acknowledged that is lost.
-2. Every row that can be read is written to a new database: see `salvage`. A consent to send images counts only where
-   nothing was wrong with the consents; a no always does.
+2. Every row that can be read is written to a new database (see `salvage`), with values that are possible (see `clamp`).
+   A consent to send images counts only where nothing was wrong with the consents; a no always does.
 3. Images whose rows are lost become the owner's. Bytes that are no image are kept aside.
 4. The new database takes the place of the damaged one: see `swap`. Programs that have the old one open notice that and
    open the new one: see `storage`.
@@ -28,7 +28,7 @@ from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.store import images, scope_key
 from sightline.store.bounds import NAMES, Bounds
-from sightline.store.clock import read_time
+from sightline.store.clamp import clamp_image_bytes, clamp_values
 from sightline.store.damage import is_damage
 from sightline.store.database import Database, examine_file
 from sightline.store.files import Files
@@ -47,7 +47,7 @@ from sightline.store.home import (
 from sightline.store.log import check_log, log_of
 from sightline.store.migrations import STEPS, OtherVersionError, migrate
 from sightline.store.pages import Pages
-from sightline.store.salvage import BATCH, Progress, copy_rows, count_rows, restore_clock
+from sightline.store.salvage import BATCH, Progress, copy_rows, count_rows
 from sightline.store.storage import TROUBLES, explain
 from sightline.store.swap import Swap, resume_swap, swap
 
@@ -161,8 +161,7 @@ def _rebuild(folder: Path, result: Repaired, progress: Progress, identify: Ident
             database = Database.on_disk(new)
             try:
                 with database.writing() as connection:
-                    restore_clock(connection)
-                now = read_time(database, time.time()).time
+                    now = clamp_values(connection, time.time())
                 aside = _choose_aside(folder, int(now))
                 _renew_key(folder, aside)
                 _adopt(folder, database, now, aside, result, identify)
@@ -255,15 +254,21 @@ def _check_images(folder: Path, result: Repaired, progress: Progress) -> None:
     home = Home.on_disk(folder, Bounds(0, 0.0))
     try:
         named, held = {name for (name,) in home.database.rows(NAMES)}, set(home.blobs.names())
-        bad = []
+        bad: list[tuple[str]] = []
+        sizes: dict[str, int] = {}
         for done, name in enumerate(sorted(named | held)):
             if done % BATCH == 0:
                 progress("checking images", done, len(named | held))
-            if home.blobs.read(name) is None:  # which removes wrong ones
+            data = home.blobs.read(name)  # which removes wrong ones
+            if data is None:
                 bad.append((name,))
+            else:
+                sizes[name] = len(data)
         with home.database.writing() as connection:
             connection.executemany("DELETE FROM images WHERE sha256 = ?", bad)
             connection.executemany("DELETE FROM perceptions WHERE pixels = ?", bad)
+            for name in named & sizes.keys():
+                clamp_image_bytes(connection, name, sizes[name])
             result.kept = count_rows(connection)
     finally:
         home.database.close()

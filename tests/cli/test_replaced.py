@@ -88,8 +88,11 @@ def delete_folder(record: Path) -> None:
 
 
 def delete_database(record: Path) -> None:
+    """What is left is damaged, and has to be repaired before anything can be written."""
     for path in record.glob("record.sqlite*"):
         path.unlink()
+    assert sightline("consent", "no", "work").code == 1
+    assert sightline("store", "repair").code == 0
 
 
 def replace_database(record: Path) -> None:

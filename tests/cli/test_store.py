@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
 from tests.acp.editing import SEES, acting, editor, text
-from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
+from tests.cli.command import ALONE, COMMAND, POWERLESS, assert_refused, environment, sightline
 from tests.cli.forked import Forked
 from tests.engine.parts import picture
 from tests.mcp.serving import client
@@ -51,11 +52,87 @@ def about_damage(said: str) -> list[str]:
 def test_doctor_says_what_is_wrong_with_a_record_and_names_the_repair(record: Path, damage: Damage) -> None:
     damage(record)
     ended = sightline("doctor", env=ALONE)
-    assert ended.code == 0
+    assert ended.code == 1
     assert len(about_damage(ended.out)) == 1
     assert ended.err == ""
-    report = sightline("doctor", "--json", env=ALONE).json["record"]
-    assert REPAIR in report["trouble"]
+    ended = sightline("doctor", "--json", env=ALONE)
+    assert (ended.code, ended.json["ok"], ended.json["reason"]) == (1, False, "corrupt")
+    assert REPAIR in ended.json["message"]
+    assert REPAIR in ended.json["record"]["trouble"]
+
+
+def close_folder(record: Path) -> None:
+    record.chmod(0o500)
+
+
+def close_database(record: Path) -> None:
+    (record / "record.sqlite").chmod(0o400)
+
+
+def break_link(name: str) -> Damage:
+    def damage(record: Path) -> None:
+        (record / name).rename(record.parent / "moved")
+        (record / name).symlink_to(record.parent / "not there")
+
+    return damage
+
+
+def break_link_to_folder(record: Path) -> None:
+    record.rename(record.with_name("moved"))
+    record.symlink_to(record.with_name("not there"))
+
+
+OBSTACLES: dict[str, Damage] = {
+    "folder closed": close_folder,
+    "database closed": close_database,
+    "link to the folder": break_link_to_folder,
+    **{f"link to {name}": break_link(name) for name in ("record.sqlite", "scope.key", "blobs")},
+}
+
+
+@requirement("record.trouble.found", "doctor")
+@pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")
+@pytest.mark.parametrize("obstruct", OBSTACLES.values(), ids=OBSTACLES)
+def test_doctor_says_that_a_record_cannot_be_written_and_why(record: Path, obstruct: Damage) -> None:
+    obstruct(record)
+    ended = subprocess.run(
+        [*POWERLESS, "doctor", "--json"], capture_output=True, text=True, env=environment(**ALONE), check=False
+    )
+    assert ended.returncode == 1, ended
+    report = json.loads(ended.stdout)
+    assert (report["ok"], report["reason"]) == (False, "unavailable")
+    assert report["message"] == report["record"]["trouble"]
+    assert "Errno" not in ended.stdout
+    assert REPAIR not in report["message"]
+    for words in (
+        ["consent", "yes", "openai"],
+        ["store", "repair"] if "link" in str(obstruct) else ["consent", "no", "x"],
+    ):
+        refused = subprocess.run([*POWERLESS, *words], capture_output=True, text=True, env=environment(), check=False)
+        assert refused.returncode == 1
+        assert "Errno" not in refused.stderr
+
+
+@requirement("record.trouble.found", "doctor")
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no such namespaces")
+def test_doctor_says_that_a_file_system_is_read_only(record: Path) -> None:
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    alone = next((way for way in (["unshare", "-m"], ["unshare", "-rm"]) if can_mount(way)), None)
+    if alone is None:
+        pytest.skip("nothing can be mounted here")
+    ended = subprocess.run(
+        [*alone, "sh", "-c", mount, str(record), *COMMAND, "doctor", "--json"],
+        capture_output=True, text=True, env=environment(**ALONE), check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1, ended
+    assert "read-only" in json.loads(ended.stdout)["message"]
+
+
+def can_mount(way: list[str]) -> bool:
+    mount = [*way, "mount", "--bind", "/tmp", "/tmp"]
+    return (
+        shutil.which("unshare") is not None and not subprocess.run(mount, capture_output=True, check=False).returncode
+    )
 
 
 @requirement("record.damage.found", "doctor")
@@ -64,7 +141,9 @@ def test_doctor_says_nothing_of_a_record_that_is_whole(record: Path) -> None:
     assert (report["trouble"], report["missing"], report["checked"]) == (None, 0, True)
     next(record.rglob(image_of("cat", 1).sha256)).unlink()
     assert sightline("doctor", "--json", env=ALONE).json["record"]["missing"] == 1
-    assert about_damage(sightline("doctor", env=ALONE).out)
+    ended = sightline("doctor", env=ALONE)
+    assert ended.code == 1
+    assert about_damage(ended.out)
 
 
 @requirement("record.damage.found", "record.trouble")
@@ -166,7 +245,39 @@ def test_a_repair_as_json(record: Path) -> None:
     assert found["damage"]
     assert found["kept"]["images"] == 60
     assert found["kept"]["consents"] == 0
+    assert (found["consents_lost"], found["consent_again"]) == (True, [])
     assert Path(found["aside"]).is_file()
+
+
+@requirement("store.repair.consents")
+@pytest.mark.parametrize("name", ["header zeroed", "root page of consents", "database deleted", "a text file"])
+def test_a_repair_says_that_consents_were_lost_and_how_to_give_them_again(record: Path, name: str) -> None:
+    DAMAGES[name](record)
+    assert "sightline consent yes" in sightline("store", "repair").out
+
+
+@requirement("store.repair.consents")
+def test_a_repair_that_keeps_the_consents_says_nothing_of_them(record: Path) -> None:
+    damage_root("entries")(record)
+    assert "consent yes" not in sightline("store", "repair").out
+
+
+@requirement("record.damage.found", "record.crash_debris")
+def test_no_command_removes_the_images_of_a_record_without_its_database(home: Path) -> None:
+    data, folder = picture(), home / "record"
+    image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
+    record = open_record(folder)
+    record.keep_image("scope", image)
+    record.close()
+    DAMAGES["database deleted"](folder)
+    (folder / "swept").unlink()
+    for words in (["consent", "list"], ["usage"], ["doctor"]):
+        sightline(*words, env=ALONE)
+    assert [path.name for path in (folder / "blobs").glob("??/??/*")] == [image.sha256]
+    assert sightline("store", "repair", "--json").json["adopted"] == 1
+    record = open_record(folder)
+    assert record.image(record.scope_of(""), image.sha256) == image
+    record.close()
 
 
 @requirement("store.repair.images")

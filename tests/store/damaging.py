@@ -84,18 +84,34 @@ def damage_root(table: str) -> Callable[[Path], None]:
     return damage
 
 
-def damage_log(folder: Path) -> None:
-    """Leave a log as a crash does, with a commit in it that the database does not have; then overwrite it."""
+def withdraw_in_log(folder: Path) -> None:
+    """Withdraw a consent, and leave the log as a crash does: with commits in it that the database does not have."""
     record = open_record(folder)
     assert record.consent("openai", given=False) is None
+    assert record.consent("another", given=False) is None
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
     record.close()
     shutil.rmtree(folder)
     copy.rename(folder)
     (folder / "record.sqlite-shm").unlink()
+
+
+def damage_log(folder: Path) -> None:
+    withdraw_in_log(folder)
     log = folder / "record.sqlite-wal"
     log.write_bytes(b"\x5a" * log.stat().st_size)
+
+
+def damage_frame(at: int) -> Callable[[Path], None]:
+    """Change a byte of the first frame of the log: of its header of 24 bytes, or of its page."""
+
+    def damage(folder: Path) -> None:
+        withdraw_in_log(folder)
+        log = folder / "record.sqlite-wal"
+        overwrite(log, 32 + at, bytes([log.read_bytes()[32 + at] ^ 1]))
+
+    return damage
 
 
 def damage_schema(folder: Path) -> None:
@@ -134,11 +150,28 @@ def damage_key(folder: Path) -> None:
     (folder / "scope.key").write_bytes(b"short")
 
 
+def delete_key(folder: Path) -> None:
+    (folder / "scope.key").unlink()
+
+
+def delete_database(folder: Path) -> None:
+    for path in folder.glob("record.sqlite*"):
+        path.unlink()
+
+
+def leave_only_images(folder: Path) -> None:
+    delete_database(folder)
+    delete_key(folder)
+
+
 DAMAGES: Mapping[str, Callable[[Path], None]] = {
     "header zeroed": zero_header,
     "truncated": truncate,
     **{f"root page of {table}": damage_root(table) for table in EVERY},
     "garbage in the log": damage_log,
+    "salt of a frame of the log": damage_frame(8),
+    "checksum of a frame of the log": damage_frame(16),
+    "page of a frame of the log": damage_frame(2000),
     "schema damaged": damage_schema,
     "a table is missing": drop_table,
     "an index does not match": damage_index,
@@ -146,4 +179,7 @@ DAMAGES: Mapping[str, Callable[[Path], None]] = {
     "a text file": make_text,
     "zero bytes": empty_file,
     "key damaged": damage_key,
+    "key deleted": delete_key,
+    "database deleted": delete_database,
+    "only images left": leave_only_images,
 }

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,17 +17,32 @@ import pytest
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.store import open_on_disk, open_record
+from sightline.store.bounds import TABLES
 from sightline.store.health import check_health
+from sightline.store.home import lock_folder
 from sightline.store.migrations import STEPS, migrate
 from sightline.store.pages import Pages
 from sightline.store.repair import Repaired, repair
 from tests.requirements import requirement
-from tests.store.damaging import DAMAGES, EVERY, PAGE, damage_root, dump, fill, overwrite, root_of
+from tests.store.damaging import (
+    DAMAGES,
+    EVERY,
+    PAGE,
+    damage_root,
+    delete_database,
+    dump,
+    fill,
+    leave_only_images,
+    overwrite,
+    root_of,
+)
 from tests.store.test_bounds import Clock, use_daily
+from tests.store.test_entries import CALL
 from tests.store.writer import image_of, perception_of
 
 Damage = Callable[[Path], None]
-FRESH = ("a folder", "a text file", "zero bytes")  # nothing is left of these
+NO_ROWS = ("a folder", "a text file", "zero bytes", "database deleted", "only images left")  # no row is left of these
+NO_DATABASE = ("database deleted", "only images left")  # nothing can be kept aside
 
 
 @pytest.fixture(scope="session")
@@ -75,17 +91,20 @@ def test_after_a_repair_the_record_is_whole_and_can_be_written(folder: Path, dam
     assert record.keep_image("scope", image_of("dog", 1)) is True
     assert record.consent("openai", given=True) is None
     record.close()
-    assert Path(result.aside).exists() or damage is DAMAGES["key damaged"]
+    assert bool(result.aside) == (damage not in [DAMAGES[name] for name in NO_DATABASE])
+    assert Path(result.aside).exists()
     assert repaired(folder).damage == "", "a second repair has nothing to do"
     assert not list(folder.glob("*.new-*"))
 
 
 @requirement("store.repair.rows")
-@pytest.mark.parametrize("name", [name for name in DAMAGES if name not in FRESH])
+@pytest.mark.parametrize("name", [name for name in DAMAGES if name not in NO_ROWS])
 def test_no_row_is_lost_that_can_be_read(folder: Path, filled: Path, name: str) -> None:
     whole = dump(filled / "record.sqlite")
     DAMAGES[name](folder)
-    expected = readable(folder / "record.sqlite") if name not in ("header zeroed", "key damaged") else whole
+    expected = (
+        readable(folder / "record.sqlite") if name not in ("header zeroed", "key damaged", "key deleted") else whole
+    )
     result = repaired(folder)
     found = dump(folder / "record.sqlite")
     yes = {row for row in expected["consents"] if row[2]}
@@ -159,12 +178,91 @@ def test_images_whose_bytes_are_missing_or_wrong_are_left_out_and_counted(folder
     record.close()
 
 
+HOSTILE = {
+    "used in the future": "UPDATE entries SET used = 1e18 WHERE rowid = 3",
+    "endless use": "UPDATE tellings SET used = 9e999 WHERE rowid = 3",
+    "large": "UPDATE entries SET bytes = 1 << 61 WHERE rowid > 140",
+    "large image": "UPDATE images SET bytes = 1 << 61 WHERE rowid = 3",
+    "negative": "UPDATE descriptions SET bytes = -(1 << 61)",
+    "many tokens": "UPDATE entries SET input = 1 << 62, latency = 1 << 62",
+    "no date": "UPDATE entries SET at = 9e999 WHERE rowid = 3",
+    "last number of a row": "UPDATE entries SET rowid = 9223372036854775807 WHERE rowid = 3",
+    "clock far ahead": "UPDATE clock SET steady = 1e15",
+    "clock without an end": "UPDATE clock SET wall = 9e999, back = 9e999",
+    "clock that owes": "UPDATE clock SET owed = 1e15",
+    "clock at the beginning": "UPDATE clock SET steady = 0, wall = 0",
+}
+
+
+@requirement("store.repair.values")
+@pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
+def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, statement: str) -> None:
+    database = sqlite3.connect(folder / "record.sqlite", isolation_level=None)
+    database.execute(statement)
+    database.close()
+    damage_root("omissions")(folder)
+    (folder / "swept").unlink()
+    assert repaired(folder).damage
+    for days in (0, 1, 2):
+        record = open_record(folder, now=lambda: time.time() + 86400.0 * days)  # noqa: B023
+        record.note("scope", CALL)
+        assert not isinstance(record.spent(), Refusal)
+        assert len(record.entries()) == 151 + days
+        record.close()
+    assert len(dump(folder / "record.sqlite")["images"]) == 150
+    assert len(dump(folder / "record.sqlite")["descriptions"]) == 150
+    database = sqlite3.connect(folder / "record.sqlite")
+    last = database.execute("SELECT latency FROM entries ORDER BY rowid DESC LIMIT 1").fetchone()
+    assert last == (CALL.latency_ms,), "entries are read in the order in which they were written"
+    (now,) = database.execute("SELECT steady + added FROM clock").fetchone()
+    for table in TABLES:
+        most, largest, least = database.execute(f"SELECT MAX(used), MAX(bytes), MIN(bytes) FROM {table}").fetchone()
+        assert most is None or (most <= now + 60 and 0 <= least <= largest < 100_000), table
+    database.close()
+
+
 @requirement("store.repair.images")
-def test_images_of_which_only_the_bytes_are_left_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [damage_root("images"), delete_database, leave_only_images])
+def test_images_without_rows_become_the_owners(tmp_path: Path, damage: Damage) -> None:
     folder = tmp_path / "record"
     fill(folder, 2)
-    damage_root("images")(folder)
-    assert repaired(folder).unnamed == tuple(sorted(image_of("cat", number).sha256 for number in range(2)))
+    damage(folder)
+    known = {image.sha256: image for image in (image_of("cat", 0), image_of("cat", 1))}
+    result = repair(folder, identify=lambda sha256, _: known.get(sha256))
+    assert isinstance(result, Repaired)
+    assert result.adopted == 2
+    record = open_record(folder)
+    for image in known.values():
+        assert record.image(record.scope_of(""), image.sha256) == image
+    record.close()
+
+
+@requirement("store.repair.images", "record.forget.traces")
+def test_bytes_that_are_no_image_are_set_aside_until_something_is_forgotten(tmp_path: Path) -> None:
+    folder = tmp_path / "record"
+    fill(folder, 2)
+    images = {path.name: path.read_bytes() for path in (folder / "blobs").glob("??/??/*")}
+    delete_database(folder)
+    result = repaired(folder)
+    assert result.adopted == 0
+    assert {path.name: path.read_bytes() for path in Path(result.blobs_aside).iterdir()} == images
+    record = open_record(folder)
+    assert isinstance(record.forget(None), int)
+    record.close()
+    assert not Path(result.blobs_aside).exists()
+
+
+@requirement("record.damage.found", "record.crash_debris")
+@pytest.mark.parametrize("damage", [delete_database, leave_only_images])
+def test_opening_a_record_without_its_database_removes_no_image(tmp_path: Path, damage: Damage) -> None:
+    folder = tmp_path / "record"
+    fill(folder, 2)
+    (folder / "swept").unlink()
+    damage(folder)
+    images = sorted((folder / "blobs").glob("??/??/*"))
+    open_record(folder, check=False).close()
+    assert sorted((folder / "blobs").glob("??/??/*")) == images
+    assert not (folder / "record.sqlite").exists()
 
 
 @requirement("store.repair")
@@ -255,6 +353,34 @@ def test_what_was_kept_aside_goes_with_the_first_thing_that_is_forgotten(folder:
     record.close()
     held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert image_of("cat", 1).sha256.encode() not in held
+
+
+@requirement("store.repair.aside", "record.forget.traces")
+@pytest.mark.parametrize("end", ["forget", "forget all", "repair", "sweep"])
+def test_the_new_database_of_a_killed_repair_is_removed(folder: Path, end: str) -> None:
+    left = [folder / f"record.sqlite.new-4711{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+    for path in left:
+        shutil.copy(folder / "record.sqlite", path)
+    if end == "repair":
+        repaired(folder)
+    else:
+        (folder / "swept").unlink(missing_ok=end != "sweep")
+        record = open_record(folder)
+        if end != "sweep":
+            assert isinstance(record.forget(None if end == "forget all" else image_of("cat", 1).sha256), int)
+        record.close()
+    assert not [path for path in left if path.exists()]
+
+
+@requirement("store.repair.running")
+def test_the_new_database_of_a_running_repair_is_left_alone(folder: Path) -> None:
+    new = folder / "record.sqlite.new-4711"
+    new.write_bytes(b"being written")
+    with lock_folder(folder):
+        record = open_record(folder)
+        assert isinstance(record.forget(image_of("cat", 1).sha256), int)
+        record.close()
+    assert new.exists()
 
 
 @requirement("store.repair.aside", "record.days")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import shutil
 import sqlite3
@@ -20,6 +22,7 @@ from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
 from sightline.store import consents, open_on_disk, open_record, remove
 from sightline.store.database import Database
+from sightline.store.storage import explain
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock
 from tests.store.writer import description_of, image_of, perception_of
@@ -300,3 +303,44 @@ def test_a_record_that_cannot_be_opened_is_removed_whole(tmp_path: Path) -> None
     assert remove(tmp_path) is None
     assert [path.name for path in tmp_path.iterdir()] == ["swept"]
     assert remove(tmp_path) is None
+
+
+def refuse_full_disk(folder: Path) -> Exception:
+    """Return the error of SQLite when there is no room."""
+    connection = sqlite3.connect(folder / "record.sqlite")
+    connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        connection.execute("CREATE TABLE more AS SELECT randomblob(9999999)")
+    connection.close()
+    return caught.value
+
+
+@requirement("record.trouble.found")
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "full"), (errno.EDQUOT, "full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission")],
+)
+def test_an_error_of_the_system_is_said_with_what_helps(tmp_path: Path, number: int, words: str) -> None:
+    for refusal in (
+        explain(tmp_path, OSError(number, os.strerror(number), str(tmp_path / "record.sqlite"))),
+        open_record(tmp_path, kind="memory").refuse(OSError(number, os.strerror(number))),  # type: ignore[attr-defined]
+    ):
+        assert words in refusal.what.lower()
+        assert "Errno" not in refusal.what
+        assert ("permission" in refusal.remedy) == (number == errno.EACCES)
+
+
+@requirement("record.trouble.found")
+def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
+    refusal = explain(filled(tmp_path), refuse_full_disk(tmp_path))
+    assert "full" in refusal.what
+    assert "space" in refusal.remedy
+
+
+@requirement("record.trouble.found")
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "record").write_text("in the way")
+    refusal = open_on_disk(tmp_path / "record")
+    assert isinstance(refusal, Refusal)
+    assert "Errno" not in refusal.what
+    assert str(tmp_path / "record") in refusal.what

@@ -43,16 +43,17 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     settings, here = load(), url_of("127.0.0.1", args.port)
     with quiet("sightline.store"):  # what is wrong with the record stands in the answer
-        report = _report(settings, here)
-    return answer(report, _lines(settings, report, here), as_json=args.json)
+        trouble, health = _health(settings)
+        report = _report(settings, here, health)
+    return answer(report, _lines(settings, report, here), as_json=args.json, trouble=trouble)
 
 
-def _report(settings: Settings, here: str) -> Report:
+def _report(settings: Settings, here: str, health: Report) -> Report:
     return {
         "version": __version__,
         "python": platform.python_version(),
         "settings": _settings(settings),
-        "record": _record(settings),
+        "record": _record(settings, health),
         "upstreams": _upstreams(settings),
         **_asked(settings, here),
         "others": _others(),
@@ -70,7 +71,7 @@ def _settings(settings: Settings) -> Report:
     }  # fmt: skip
 
 
-def _record(settings: Settings) -> Report:
+def _record(settings: Settings, health: Report) -> Report:
     with opened(settings) as record:
         known = {
             "learnt": learnt(record),
@@ -79,19 +80,23 @@ def _record(settings: Settings) -> Report:
         }
     if settings.record == "memory":
         return {"kind": "memory", **known}
-    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **_health(settings), **known}
+    return {"kind": "disk", "folder": str(settings.folder), "bytes": bytes_in(settings), **health, **known}
 
 
-def _health(settings: Settings) -> Report:
+def _health(settings: Settings) -> tuple[Refusal | None, Report]:
+    """Return what is wrong with the record, and what the report says about it."""
     from sightline.store.health import check_health
 
+    if settings.record == "memory":
+        return None, {}
     with progress("checking the record …"):
         found = check_health(settings.folder, _CHECK_SECONDS)
-    return {
-        "trouble": str(found.trouble) if found.trouble else None,
-        "missing": found.missing,
-        "checked": found.complete,
-    }
+    trouble = found.trouble
+    if trouble is None and found.missing:
+        what = f"the bytes of {found.missing} image{'s'[: found.missing > 1]} are missing"
+        trouble = Refusal("corrupt", what, "run: sightline store repair")
+    said = str(found.trouble) if found.trouble else None
+    return trouble, {"trouble": said, "missing": found.missing, "checked": found.complete}
 
 
 def _upstreams(settings: Settings) -> Report:

@@ -14,6 +14,7 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
+    from sightline.model.image import Image
     from sightline.model.scene import Json
     from sightline.store.repair import Repaired
     from sightline.store.salvage import Progress
@@ -48,45 +49,35 @@ def _repair(settings: Settings, *, as_json: bool) -> int:
         no = Refusal("unavailable", "the record is in memory", "there is nothing to repair")
         return refused(no, as_json=as_json)
     with _progress() as progress:
-        result = repair(settings.folder, progress)
+        result = repair(settings.folder, progress, _identify)
     if isinstance(result, Refusal):
         return refused(result, as_json=as_json)
-    adopted = _adopt(settings, result.unnamed)
     found: dict[str, Json] = {
         "folder": str(settings.folder),
         "damage": result.damage or None,
         "kept": {**result.kept},
-        "adopted": adopted,
+        "adopted": result.adopted,
         "left_out": result.left_out,
+        "consents_lost": result.consents_lost,
         "consent_again": [*result.withdrawn],
         "aside": result.aside or None,
+        "blobs_aside": result.blobs_aside or None,
     }
-    return answer(found, _lines(settings, result, adopted), as_json=as_json)
+    return answer(found, _lines(settings, result), as_json=as_json)
 
 
-def _adopt(settings: Settings, names: tuple[str, ...]) -> int:
-    """Keep images whose bytes are whole though their rows are lost, as the owner's; return how many those are."""
-    from sightline.cli.memory import kept
+def _identify(sha256: str, data: bytes) -> Image | None:
+    """Return the image that bytes are, or None."""
     from sightline.model.image import Image
     from sightline.pixels.probe import probe
-    from sightline.store.files import Files
-    from sightline.store.home import BYTES
 
-    adopted, files = 0, Files(settings.folder / BYTES)
-    with kept(settings) as record:
-        if isinstance(record, Refusal):
-            return 0
-        for name in names:
-            data = files.read(name)
-            picture = probe(data, len(data)) if data else None
-            if data is None or picture is None or isinstance(picture, Refusal):
-                continue
-            image = Image(name, picture.mime, picture.size, data, picture.turned)
-            adopted += record.keep_image(record.scope_of(""), image)
-    return adopted
+    found = probe(data, len(data))
+    if found is None or isinstance(found, Refusal):
+        return None
+    return Image(sha256, found.mime, found.size, data, found.turned)
 
 
-def _lines(settings: Settings, result: Repaired, adopted: int) -> Iterator[str]:
+def _lines(settings: Settings, result: Repaired) -> Iterator[str]:
     if not result.damage and not result.left_out:
         yield f"the record in {settings.folder} is whole; nothing had to be repaired"
         return
@@ -94,14 +85,27 @@ def _lines(settings: Settings, result: Repaired, adopted: int) -> Iterator[str]:
         yield f"repaired the record in {settings.folder}, which was damaged: {result.damage}"
         rows = ", ".join(f"{count} {table}" for table, count in result.kept.items() if count)
         yield f"kept: {rows or 'nothing that could be read'}"
-    if adopted:
-        yield f"kept as yours: {adopted} images of which only the bytes were left"
+    if result.adopted:
+        yield f"kept as yours: {result.adopted} images of which only the bytes were left"
     if result.left_out:
         yield f"left out: {result.left_out} images whose bytes are missing or damaged"
-    for provider in result.withdrawn:
-        yield f"the consent for {provider} could not be relied on; to give it again: sightline consent yes {provider}"
+    yield from _consent_lines(result)
+    until = "until they are 30 days old or you run `sightline forget`"
     if result.aside:
-        yield f"the damaged database is in {result.aside}, until it is 30 days old or `sightline forget` is used"
+        yield f"the damaged database and its log are kept as {result.aside}, {until}"
+    if result.blobs_aside:
+        yield f"files that are no images are kept in {result.blobs_aside}, {until}"
+
+
+def _consent_lines(result: Repaired) -> Iterator[str]:
+    if not result.consents_lost:
+        return
+    yield (
+        "consents were lost: no image is sent to a provider that needs your consent until you give it again,"
+        " with: sightline consent yes PROVIDER"
+    )
+    for provider in result.withdrawn:
+        yield f"  you had given it for {provider}: sightline consent yes {provider}"
 
 
 @contextmanager

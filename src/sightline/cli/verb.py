@@ -79,14 +79,18 @@ def warn(warnings: Iterable[str]) -> None:
         say(f"warning: {warning}")
 
 
-def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool) -> int:
-    """What was asked, as one JSON object or as lines."""
+def answer(found: Mapping[str, Json], text: Iterable[str], *, as_json: bool, trouble: Refusal | None = None) -> int:
+    """Print what was asked, as one JSON object or as lines, and return the exit code.
+
+    `trouble`: something is wrong that the lines say themselves; the exit code is 1 then.
+    """
     if as_json:
-        show({"ok": True, **found})
+        said = {"ok": False, "reason": trouble.code, "message": str(trouble)} if trouble else {"ok": True}
+        show({**said, **found})
     else:
         for line in text:
             print(plain(line))
-    return 0
+    return 1 if trouble else 0
 
 
 def show(found: Mapping[str, Json]) -> None:

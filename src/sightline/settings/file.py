@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeGuard
 
-from sightline.disk import write_whole
+from sightline.disk import explain_os_error, write_whole
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings.kinds import HIDDEN, strict_json
@@ -30,7 +30,8 @@ def read(path: Path) -> Held | Refusal:
     except FileNotFoundError:
         return {}
     except OSError as trouble:
-        return Refusal("not_permitted", f"{path} cannot be read: {trouble.strerror}", "see to its permissions")
+        why, remedy = explain_os_error(trouble)
+        return Refusal("not_permitted", f"{path} cannot be read: {why}", remedy)
     except (ValueError, RecursionError) as trouble:
         return Refusal("invalid_input", f"{path} is not JSON: {trouble}", "mend it or remove it")
     if not isinstance(held, dict):
@@ -86,7 +87,8 @@ def _edited(path: Path, name: str, edit: Callable[[Held], Held]) -> Refusal | No
             if (made := edit(held)) != held:
                 _write(target, made)
     except OSError as trouble:
-        return Refusal("not_permitted", f"{path} cannot be written: {trouble.strerror}", "see to its permissions")
+        why, remedy = explain_os_error(trouble)
+        return Refusal("not_permitted", f"{path} cannot be written: {why}", remedy)
     except ValueError:  # half a character, or a number without an end
         return Refusal("invalid_input", f"{name}: that cannot be written in JSON", "give plain text")
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sightline.store.log import read_log_header
+from sightline.store.log import check_log
 from sightline.store.migrations import STEPS, count_steps, migrate
 
 _SHOWN = 5  # faults that are named
@@ -42,7 +42,7 @@ def check_files(database: Path, *, used_before: bool) -> None:
         return
     if used_before and not size:
         raise DamagedError(f"{database.name} is empty, and was not")
-    if read_log_header(database) == "damaged":
+    if check_log(database) == "damaged":
         raise DamagedError(f"{database.name}-wal is damaged: the last changes are lost")
 
 

@@ -46,7 +46,7 @@ class Database:
     def on_disk(cls, path: Path, patience: float | None = None) -> Database:
         """Open the database, and create it if it is not there; others who use it are waited for so many seconds."""
         _create_private(path)
-        before = _file_identity(path)
+        before = file_identity(path)
         writer = _connect(str(path), patience)
         try:
             _use_wal(writer, patience)
@@ -161,7 +161,7 @@ def _opened(
     try:
         check(reader)  # which opens it
         made = kind(writer, reader, partial(_identities, path))
-        if before != _file_identity(path):
+        if before != file_identity(path):
             raise sqlite3.OperationalError("it was replaced while it was opened")
     except BaseException:
         reader.close()
@@ -182,10 +182,10 @@ def _create_private(path: Path) -> None:
 
 
 def _identities(path: Path) -> Identity:
-    return _file_identity(path), _file_identity(log_of(path))
+    return file_identity(path), file_identity(log_of(path))
 
 
-def _file_identity(path: Path) -> tuple[int, ...] | None:
+def file_identity(path: Path) -> tuple[int, ...] | None:
     try:
         found = path.stat()
     except OSError:
@@ -230,3 +230,8 @@ def is_busy(trouble: Exception) -> bool:
     """Somebody else is at it: what fails now may go well a moment later."""
     code = getattr(trouble, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_full(trouble: Exception) -> bool:
+    """Return whether an error means that the disk has no room."""
+    return getattr(trouble, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF == sqlite3.SQLITE_FULL

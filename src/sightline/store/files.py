@@ -66,6 +66,11 @@ class Files:
     def drop(self, sha256: str) -> None:
         self._path(sha256).unlink(missing_ok=True)
 
+    def move(self, sha256: str, folder: Path) -> None:
+        """Move a blob to another folder of the same disk, which is created."""
+        private_folder(folder)
+        self._path(sha256).rename(folder / sha256)
+
     def settle(self, names: Iterable[str]) -> None:
         """See to it that what was dropped stays so, also after a loss of power."""
         folders = {folder for name in names if (folder := self._path(name).parent).is_dir()}

@@ -7,38 +7,43 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sightline.model.refusal import Refusal
-from sightline.store import scope_key
 from sightline.store.bounds import NAMES
-from sightline.store.damage import DamagedError, check_files
+from sightline.store.damage import DamagedError
 from sightline.store.database import Database, examine_file
 from sightline.store.files import Blobs, Files
-from sightline.store.home import BYTES, ROWS
+from sightline.store.home import BYTES, ROWS, check_folder, find_record_obstacle
 from sightline.store.storage import TROUBLES, explain
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    trouble: Refusal | None = None  # why the record cannot be used
+    trouble: Refusal | None = None  # why the record cannot be used, or not be written
     missing: int = 0  # images whose bytes are not there
     complete: bool = True  # false: the time was up before everything was looked at
 
 
 def check_health(folder: Path, seconds: float) -> Health:
-    """Look for damage in the record in `folder`, and for images without bytes, for so many seconds at the most."""
-    until, rows, key = time.monotonic() + seconds, folder / ROWS, folder / scope_key.NAME
+    """Look for damage, for images without bytes, and for what keeps the record from being written.
+
+    It takes at most so many seconds.
+    """
+    until, rows = time.monotonic() + seconds, folder / ROWS
     try:
-        check_files(rows, used_before=key.exists())
-        if key.exists():
-            scope_key.read_in(folder)
+        check_folder(folder)
         if not rows.exists():
-            return Health()
+            return Health(_explain_obstacle(folder))
         found = examine_file(rows, seconds)
         if found.damage:
             raise DamagedError(found.damage[0])
         missing, complete = _count_missing(rows, Files(folder / BYTES, create=False), until)
     except TROUBLES as trouble:
         return Health(explain(folder, trouble))
-    return Health(None, missing, found.complete and complete)
+    return Health(_explain_obstacle(folder), missing, found.complete and complete)
+
+
+def _explain_obstacle(folder: Path) -> Refusal | None:
+    obstacle = find_record_obstacle(folder)
+    return explain(folder, obstacle) if obstacle else None
 
 
 def _count_missing(rows: Path, blobs: Blobs, until: float) -> tuple[int, bool]:

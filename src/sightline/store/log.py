@@ -16,6 +16,8 @@ from typing import Literal
 
 _MAGIC, _MASK = 0x377F0682, 0xFFFFFFFF
 _HEADER, _FRAME = 32, 24
+_ATTEMPTS = 5
+_UNMASKED = 16  # pairs of words that are summed up before the sums are cut to 32 bits
 
 Checksum = tuple[int, int]
 
@@ -32,18 +34,25 @@ def log_of(database: Path) -> Path:
     return database.with_name(f"{database.name}-wal")
 
 
-def read_log_header(database: Path) -> Literal["absent", "sound", "damaged"]:
-    """Return whether there is a log that SQLite would read. It takes one with a damaged header for an empty one."""
-    for _ in range(2):  # a process that begins the log anew may be writing the header at this moment
+def check_log(database: Path) -> Literal["absent", "sound", "damaged"]:
+    """Return whether SQLite would read every commit of the log.
+
+    It takes a log with a damaged header for an empty one, and stops without a word at the first frame that is damaged.
+    A crash damages at most the last transaction, which was not acknowledged; so a log is damaged if a commit follows.
+    """
+    before = b""
+    for _ in range(_ATTEMPTS):
         try:
-            with log_of(database).open("rb") as file:
-                start = file.read(_HEADER + _FRAME)
-        except FileNotFoundError:
+            log = log_of(database).read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
             return "absent"
-        if len(start) < _HEADER + _FRAME or not any(start[:_HEADER]):  # never finished: nothing was committed to it
+        if len(log) < _HEADER + _FRAME or not any(log[:_HEADER]):  # never finished: nothing was committed to it
             return "absent"
-        if _header(start) is not None:
+        if not _hides_commits(log):
             return "sound"
+        if log == before:
+            break
+        before = log  # another process may have been writing to it while it was read
     return "damaged"
 
 
@@ -78,6 +87,17 @@ def _frames(log: bytes) -> Iterator[tuple[int, bool, bytes]]:
         yield number, bool(size), frame[_FRAME:]
 
 
+def _hides_commits(log: bytes) -> bool:
+    """Return whether a commit follows a frame that is damaged. Frames of an earlier log have other salts."""
+    header = _header(log)
+    if header is None:
+        return True
+    length = _FRAME + header.page_size
+    first_bad = _HEADER + length * sum(1 for _ in _frames(log))
+    starts = range(first_bad + length, len(log) - length + 1, length)
+    return any(log[at + 8 : at + 16] == header.salts and any(log[at + 4 : at + 8]) for at in starts)
+
+
 def _header(log: bytes) -> _Header | None:
     if len(log) < _HEADER:
         return None
@@ -91,7 +111,10 @@ def _header(log: bytes) -> _Header | None:
 def _sum(start: Checksum, data: bytes, order: str) -> Checksum:
     first, second = start
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for even, odd in zip(words[::2], words[1::2], strict=True):
-        first = (first + even + second) & _MASK
-        second = (second + odd + first) & _MASK
+    for at in range(0, len(words), 2 * _UNMASKED):
+        part = words[at : at + 2 * _UNMASKED]
+        for even, odd in zip(part[::2], part[1::2], strict=True):
+            first += even + second
+            second += odd + first
+        first, second = first & _MASK, second & _MASK
     return first, second

@@ -130,6 +130,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "UPDATE moments SET asked = used",
         "DELETE FROM flights",
     ),
+    (  # Rule 5 of clock.py.
+        "ALTER TABLE clock ADD COLUMN ahead REAL NOT NULL DEFAULT 0",
+    ),
 )
 
 

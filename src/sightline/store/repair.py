@@ -1,40 +1,55 @@
 """Repair of a record: what can be read of a damaged database goes into a new one, and the damaged one is kept aside.
 
 1. Other programs are kept from writing (SQLite's own lock for writers), so that nothing is acknowledged that is lost.
-2. Every row that can be read is written to a new database: see `salvage`. A consent to send images counts only where
-   nothing was wrong with the consents; a no always does.
-3. Images whose bytes are missing, or are not what their sha256 says, are left out.
-4. The log of the damaged database is moved aside, then the new database takes the place of the damaged one at once.
-   Programs that have the old one open notice that and open the new one: see `storage`.
+2. Every row that can be read is written to a new database (see `salvage`), with values that are possible (see `clamp`).
+   A consent to send images counts only where nothing was wrong with the consents; a no always does.
+3. Images whose rows are lost become the owner's. Bytes that are no image are kept aside.
+4. The new database takes the place of the damaged one: see `swap`. Programs that have the old one open notice that and
+   open the new one: see `storage`.
+5. Images whose bytes are missing, or are not what their sha256 says, are left out.
 
-A crash leaves the damaged record, or the new one. The copy that is kept aside goes with the first `forget`, which must
-leave nothing behind, and by age like everything else: its name ends in the record time at which it was put there.
+What is kept aside goes with the first `forget`, which must leave nothing behind, and by age like everything else: its
+name ends in the record time at which it was put there.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sightline.disk import settle
+from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.store import scope_key
+from sightline.store import images, scope_key
 from sightline.store.bounds import NAMES, Bounds
-from sightline.store.clock import read_time
-from sightline.store.damage import check_files, is_damage
+from sightline.store.clamp import clamp_image_bytes, clamp_values
+from sightline.store.damage import is_damage
 from sightline.store.database import Database, examine_file
-from sightline.store.home import ASIDE, ROWS, Home
-from sightline.store.log import log_of, read_log_header
+from sightline.store.files import Files
+from sightline.store.home import (
+    ASIDE,
+    BYTES,
+    NEW,
+    REPAIRING,
+    ROWS,
+    Home,
+    check_folder,
+    drop_unfinished,
+    is_there,
+    lock_folder,
+)
+from sightline.store.log import check_log, log_of
 from sightline.store.migrations import STEPS, OtherVersionError, migrate
 from sightline.store.pages import Pages
-from sightline.store.salvage import BATCH, Progress, copy_rows, count_rows, restore_clock
+from sightline.store.salvage import BATCH, Progress, copy_rows, count_rows
 from sightline.store.storage import TROUBLES, explain
+from sightline.store.swap import Swap, resume_swap, swap
 
 if sys.platform != "win32":
     import fcntl
@@ -43,26 +58,37 @@ _PATIENCE = 10.0
 _CHECK_SECONDS = 600.0
 _WRITERS = 120  # the byte of SQLite's file of locks that a writer locks
 
+Identify = Callable[[str, bytes], Image | None]
+"""Return the image with this sha256 and these bytes; None if they are no image."""
+
 
 @dataclass(slots=True)
 class Repaired:
     damage: str = ""  # what was wrong with the database; empty: nothing
     kept: dict[str, int] = field(default_factory=dict)  # rows that there are now, by table
+    adopted: int = 0  # images of which only the bytes were left, and which are the owner's now
     left_out: int = 0  # images without bytes, or with other bytes than they had
-    withdrawn: tuple[str, ...] = ()  # providers to which the user has to agree again
+    consents_lost: bool = False  # no consent counts any more: what the user said last may be in what is damaged
+    withdrawn: tuple[str, ...] = ()  # of those, the providers that are known by name
     aside: str = ""  # where the damaged database is
-    unnamed: tuple[str, ...] = ()  # images whose bytes are whole, and of which no row is left
+    blobs_aside: str = ""  # where bytes are that are no image and that no row names
 
 
-def repair(folder: Path, progress: Progress = lambda what, done, total: None) -> Repaired | Refusal:
+def repair(
+    folder: Path,
+    progress: Progress = lambda what, done, total: None,
+    identify: Identify = lambda sha256, data: None,
+) -> Repaired | Refusal:
     """Repair the record in `folder`, or refuse and change nothing."""
-    if not (folder / ROWS).exists() and not (folder / scope_key.NAME).exists():
+    if not is_there(folder):
         return Refusal("not_found", f"there is no record in {folder}", "there is nothing to repair")
     try:
-        with _alone(folder):
-            result = Repaired(_find_damage(folder))
-            if result.damage:
-                _rebuild(folder, result, progress)
+        with lock_folder(folder):
+            drop_unfinished(folder)
+            result = _resume(folder)
+            if damage := _find_damage(folder):
+                result = Repaired(damage)
+                _rebuild(folder, result, progress, identify)
             _check_images(folder, result, progress)
     except BlockingIOError:
         return Refusal("unavailable", "another program is writing to the record, or repairs it", "try again")
@@ -71,34 +97,30 @@ def repair(folder: Path, progress: Progress = lambda what, done, total: None) ->
     return result
 
 
+def _resume(folder: Path) -> Repaired:
+    """Return what an earlier repair has done that was killed after it had put the new database in place."""
+    done = resume_swap(folder)
+    if done is None:
+        return Repaired()
+    return Repaired(
+        "an earlier repair was interrupted",
+        consents_lost=done.consents_lost,
+        withdrawn=done.withdrawn,
+        aside=str(folder / done.aside),
+    )
+
+
 def _find_damage(folder: Path) -> str:
     """Return what is wrong with the files of a record; raise if it is nothing that can be repaired."""
-    rows, key = folder / ROWS, folder / scope_key.NAME
     try:
-        check_files(rows, used_before=key.exists())
-        if key.exists():
-            scope_key.read_in(folder)
-        if not rows.exists():
+        check_folder(folder)
+        if not (folder / ROWS).exists():
             return ""
-        return next(iter(examine_file(rows, _CHECK_SECONDS).damage), "")
+        return next(iter(examine_file(folder / ROWS, _CHECK_SECONDS).damage), "")
     except sqlite3.Error as trouble:
         if isinstance(trouble, OtherVersionError) or not is_damage(trouble):
             raise
         return str(trouble)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep a second repair out."""
-    if sys.platform == "win32":
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -130,30 +152,38 @@ def _lock_byte(handle: int, at: int) -> None:
             return
 
 
-def _rebuild(folder: Path, result: Repaired, progress: Progress) -> None:
-    rows, new = folder / ROWS, folder / f"{ROWS}.new-{os.getpid()}"
-    is_sound = _has_sound_consents(rows)
+def _rebuild(folder: Path, result: Repaired, progress: Progress, identify: Identify) -> None:
+    rows, new = folder / ROWS, folder / f"{NEW}{os.getpid()}"
+    result.consents_lost = not _has_sound_consents(rows)
     try:
         with _no_writers(rows):
-            if rows.is_file():
-                result.withdrawn = _copy(rows, new, is_sound=is_sound, progress=progress)
+            result.withdrawn = _copy(rows, new, is_sound=not result.consents_lost, progress=progress)
             database = Database.on_disk(new)
             try:
                 with database.writing() as connection:
-                    restore_clock(connection)
-                now = int(read_time(database, time.time()).time)
+                    now = clamp_values(connection, time.time())
+                aside = _choose_aside(folder, int(now))
+                _renew_key(folder, aside)
+                _adopt(folder, database, now, aside, result, identify)
             finally:
                 database.close()
-            result.aside = str(_swap(folder, new, now))
+            if os.path.lexists(rows):
+                result.aside = str(aside)
+            swap(folder, new, Swap(aside.name, result.consents_lost, result.withdrawn))
     finally:
-        for left in folder.glob(f"{new.name}*"):
-            left.unlink()
+        drop_unfinished(folder)
+
+
+def _choose_aside(folder: Path, now: int) -> Path:
+    """Return a name under which nothing was kept yet."""
+    used = {path.name.removeprefix(ASIDE).partition("-")[0] for path in folder.glob(f"{ASIDE}*")}
+    return folder / f"{ASIDE}{next(time for time in range(now, now + len(used) + 1) if str(time) not in used)}"
 
 
 def _copy(rows: Path, new: Path, *, is_sound: bool, progress: Progress) -> tuple[str, ...]:
     """Write what can be read into a new database; return the providers whose consent is not."""
     log = log_of(rows).read_bytes() if log_of(rows).is_file() else b""
-    with rows.open("rb") as file:
+    with rows.open("rb") if rows.is_file() else io.BytesIO() as file:
         pages = Pages(file, log)
         steps = pages.header.steps
         connection = sqlite3.connect(new, isolation_level=None)
@@ -169,9 +199,25 @@ def _copy(rows: Path, new: Path, *, is_sound: bool, progress: Progress) -> tuple
     return withdrawn
 
 
+def _adopt(folder: Path, database: Database, now: float, aside: Path, result: Repaired, identify: Identify) -> None:
+    """Make images whose rows are lost the owner's, and move other bytes that no row names aside."""
+    blobs, scope = Files(folder / BYTES), scope_key.scope_of(scope_key.read_in(folder), "")
+    named = {name for (name,) in database.rows(NAMES)}
+    for name in sorted(set(blobs.names()) - named):
+        data = blobs.read(name)
+        image = identify(name, data) if data is not None else None
+        if image is not None:
+            with database.noting() as connection:
+                images.keep(connection, scope, image, now)
+            result.adopted += 1
+        elif data is not None:
+            result.blobs_aside = f"{aside}-blobs"
+            blobs.move(name, Path(result.blobs_aside))
+
+
 def _has_sound_consents(rows: Path) -> bool:
     """Return whether what the damaged database says of consents can be relied on."""
-    if read_log_header(rows) == "damaged":
+    if rows.with_name(REPAIRING).exists() or check_log(rows) == "damaged":
         return False
     try:
         database = Database.read_only(rows)
@@ -192,53 +238,38 @@ def _withdraw(connection: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _swap(folder: Path, new: Path, now: int) -> Path:
-    """Put the new database in the place of the damaged one, which keeps its log beside it under another name."""
-    rows = folder / ROWS
-    aside = next(path for path in (rows.with_name(f"{ASIDE}{now + more}") for more in range(1000)) if not path.exists())
-    with suppress(FileNotFoundError):
-        log_of(rows).rename(log_of(aside))
-    with suppress(FileNotFoundError):
-        rows.with_name(f"{ROWS}-shm").unlink()
-    with suppress(FileNotFoundError):
-        if rows.is_file():
-            os.link(rows, aside)  # so that there is never no database at all
-        else:
-            rows.rename(aside)
-    new.replace(rows)
-    _renew_key(folder, aside)
-    settle(folder)
-    return aside
-
-
 def _renew_key(folder: Path, aside: Path) -> None:
-    """Put a damaged key aside, too: without it, nobody but the owner finds what was kept for other credentials."""
+    """Move a damaged key aside, and make a new one. Only the owner finds then what was kept for other credentials."""
     try:
         scope_key.read_in(folder)
     except FileNotFoundError:
-        return
+        pass
     except sqlite3.Error:
         (folder / scope_key.NAME).rename(aside.with_name(f"{aside.name}-key"))
-        scope_key.make_in(folder)
+    scope_key.make_in(folder)
 
 
 def _check_images(folder: Path, result: Repaired, progress: Progress) -> None:
-    """Leave out images whose bytes are missing or wrong; and find those whose bytes are all that is left of them."""
+    """Leave out images whose bytes are missing or wrong."""
     home = Home.on_disk(folder, Bounds(0, 0.0))
     try:
         named, held = {name for (name,) in home.database.rows(NAMES)}, set(home.blobs.names())
-        bad = []
+        bad: list[tuple[str]] = []
+        sizes: dict[str, int] = {}
         for done, name in enumerate(sorted(named | held)):
             if done % BATCH == 0:
                 progress("checking images", done, len(named | held))
-            if home.blobs.read(name) is None:  # which removes wrong ones
+            data = home.blobs.read(name)  # which removes wrong ones
+            if data is None:
                 bad.append((name,))
+            else:
+                sizes[name] = len(data)
         with home.database.writing() as connection:
             connection.executemany("DELETE FROM images WHERE sha256 = ?", bad)
             connection.executemany("DELETE FROM perceptions WHERE pixels = ?", bad)
+            for name in named & sizes.keys():
+                clamp_image_bytes(connection, name, sizes[name])
             result.kept = count_rows(connection)
     finally:
         home.database.close()
-    gone = {name for (name,) in bad}
-    result.left_out = len(gone & named)
-    result.unnamed = tuple(sorted(held - named - gone)) if result.damage else ()
+    result.left_out = len({name for (name,) in bad} & named)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sightline.store.bounds import TABLES
+from sightline.store.clamp import MOST_ROWS
 from sightline.store.pages import Pages, Value, roots
 
 Progress = Callable[[str, int, int], None]
@@ -52,18 +51,6 @@ def copy_rows(pages: Pages, connection: sqlite3.Connection, progress: Progress) 
     shapes = _shapes(connection)
     for table, rowid, values in _readable(pages, shapes, progress):
         _insert(connection, table, shapes[table], rowid, values)
-
-
-def restore_clock(connection: sqlite3.Connection) -> None:
-    """Set the record time to that of the last use, if the table that says it is lost: rows are measured by it."""
-    if connection.execute("SELECT 1 FROM clock").fetchone():
-        return
-    used = " UNION ALL ".join(f"SELECT used FROM {table}" for table in TABLES)  # noqa: S608, names of ours
-    connection.execute(
-        f"INSERT INTO clock SELECT '', 1, ?, last, 0, 0, 0 FROM (SELECT MAX(used) AS last FROM ({used}))"  # noqa: S608
-        " WHERE last IS NOT NULL",
-        (time.time(),),
-    )
 
 
 def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
@@ -137,6 +124,6 @@ def _insert(
     if "one" in names:  # the key of `clock`, which is the number of its row
         values = tuple(rowid if name == "one" else value for name, value in zip(names, values, strict=True))
     else:
-        names, values = ["rowid", *names], (rowid, *values)
+        names, values = ["rowid", *names], (rowid if 0 < rowid < MOST_ROWS else None, *values)
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({marks})", values)  # noqa: S608

@@ -46,7 +46,7 @@ from sightline.store.damage import is_damage
 from sightline.store.database import Row
 from sightline.store.home import Home, drop_asides, is_due
 from sightline.store.receipts import Gathered, Gathering
-from sightline.store.storage import REPAIR, TROUBLES, Clock, ReplacedError, Storage, Where
+from sightline.store.storage import REPAIR, TROUBLES, Clock, ReplacedError, Storage, Where, describe_trouble
 from sightline.store.touches import COARSE
 
 _log = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ class SqliteRecord:
         """
         record = cls(Storage.in_folder(where, now, check=check), now)
         if record.storage.state == "open" and is_due(where.folder, now()):
-            record.sweep(everything=True)
+            record.sweep(everything=not record.home.is_new)
         return record
 
     @property
@@ -392,13 +392,15 @@ class SqliteRecord:
         elif self._complained is not self.home and not isinstance(trouble, ReplacedError):
             self._complained = self.home
             if not self.storage.obstacle:  # which was said when it was found
-                _log.warning("The record cannot be used (%s); nothing new is remembered.", trouble)
+                why, remedy = describe_trouble(self.storage.folder, trouble)
+                _log.warning("The record cannot be used: %s; nothing new is remembered (%s)", why, remedy)
 
     def refuse(self, trouble: Exception) -> Refusal:
         if is_damage(trouble):
             self.storage.note_damage(trouble)
             return Refusal("corrupt", f"the record is damaged: {trouble}", REPAIR)
-        return Refusal("unavailable", f"the record could not be written: {trouble}", "try again")
+        why, remedy = describe_trouble(self.storage.folder, trouble)
+        return Refusal("unavailable", f"the record could not be written: {why}", remedy)
 
     def _now(self) -> float:
         """Return the record time, by which things grow old. It is read from the record once a second at the most."""

@@ -21,8 +21,10 @@ minute, and as soon as its files change.
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -30,11 +32,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from sightline.model.refusal import Refusal
+from sightline.disk import explain_os_error
+from sightline.model.refusal import Code, Refusal
 from sightline.store.bounds import Bounds
 from sightline.store.damage import DamagedError, Examination, is_damage
-from sightline.store.database import examine_file, file_state, is_busy
-from sightline.store.home import ROWS, Home
+from sightline.store.database import examine_file, file_state, is_busy, is_full
+from sightline.store.home import REPAIRING, ROWS, Home, find_record_obstacle
 from sightline.store.log import log_of
 from sightline.store.migrations import OtherVersionError
 
@@ -64,7 +67,7 @@ class Where:
     def files(self) -> tuple[object, ...]:
         """Return what changes when anything is written there, or put in its place."""
         rows = self.folder / ROWS
-        return file_state(rows), file_state(log_of(rows))
+        return file_state(rows), file_state(log_of(rows)), file_state(self.folder / REPAIRING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +258,23 @@ def _fall_back(where: Where, trouble: Exception, held: Home | None = None) -> _F
 
 def explain(folder: Path, trouble: Exception) -> Refusal:
     """Return why a record cannot be used, and what to do about it."""
-    what = f"the record in {folder} cannot be used: {trouble}"
+    why, remedy = describe_trouble(folder, trouble)
+    code: Code = "corrupt" if is_damage(trouble) or isinstance(trouble, OtherVersionError) else "unavailable"
+    return Refusal(code, f"the record in {folder} cannot be used: {why}", remedy)
+
+
+def describe_trouble(folder: Path | None, trouble: Exception) -> tuple[str, str]:
+    """Return what is wrong, and what to do about it."""
     if isinstance(trouble, OtherVersionError):
-        return Refusal("corrupt", what, "install that version, or remove the record with: sightline forget --all")
+        return str(trouble), "install that version, or remove the record with: sightline forget --all"
     if is_damage(trouble):
-        return Refusal("corrupt", what, f"{REPAIR}; or remove it with: sightline forget --all")
+        return str(trouble), f"{REPAIR}; or remove it with: sightline forget --all"
     if isinstance(trouble, sqlite3.Error) and is_busy(trouble):
-        return Refusal("unavailable", what, "another program is using it: try again")
-    return Refusal("unavailable", what, "see whether its folder can be written")
+        return str(trouble), "another program is using it: try again"
+    if isinstance(trouble, sqlite3.Error) and is_full(trouble):
+        trouble = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    elif isinstance(trouble, sqlite3.Error) and folder is not None:  # which does not say what the system said
+        trouble = find_record_obstacle(folder) or trouble
+    if isinstance(trouble, OSError):
+        return explain_os_error(trouble)
+    return str(trouble), "check that its folder can be read and written, and try again"

@@ -118,6 +118,13 @@ REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
     (400, "Multimodal function responses are not supported for this model", "tool_images", Limits()),
     (422, "Input should be a valid string", "tool_images", Limits()),
     (400, "Input should be a valid string (ref: a9065c14-5a11-4d60)", "tool_images", Limits()),
+    (
+        400,
+        "'messages.3' : for 'role:tool' the following must be satisfied"
+        "[('messages.3.content' : value must be a string)]",
+        "tool_images",
+        Limits(),
+    ),
     (413, "Request Entity Too Large", "request", Limits()),
     (413, "", "request", Limits()),
     (400, "request_too_large", "request", Limits()),
@@ -164,6 +171,18 @@ BLIND = [
     (400, "This model only supports text input"),
     (400, "The model does not have vision capabilities"),
     (400, "当前模型不支持图片输入"),
+    (400, "Image input modality is not enabled for models/gemma-3-1b-it"),  # Google
+    (400, "The model is not a VLM (Vision Language Model). Please use text-only prompts."),  # SiliconFlow
+    (400, "messages.content.type 参数非法，取值范围 ['text']"),  # GLM
+    (500, "this model is missing data required for image input"),  # Ollama
+    (400, "<400> InternalError.Algo.InvalidParameter: Unexpected item type in content."),  # DashScope
+    (
+        400,
+        "'messages.0' : for 'role:user' the following must be satisfied"
+        "[('messages.0.content' : value must be a string)]",
+    ),  # Groq
+    (400, "This model doesn't support the image field for user messages. Remove the image field and try again."),
+    (422, "unknown variant `input_image`, expected `input_text`"),
 ]
 
 ORDINARY = [
@@ -194,6 +213,8 @@ ORDINARY = [
     (400, "Unexpected role 'user' after role 'tool'"),
     (404, "The model `image-reader` does not exist"),
     (400, "messages: text content blocks must be non-empty"),
+    (400, "tool_choice: value must be a string"),
+    (400, "messages.0.name: value must be a string"),
     (400, "max_tokens: 5242880 > 64000, which is the maximum allowed"),
     (200, ""),
 ]

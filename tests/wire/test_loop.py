@@ -334,3 +334,35 @@ def test_an_event_of_too_many_values_goes_on_unread(wire: str) -> None:
     event = b'data: {"name":"analyze_image","x":[' + b"1," * 400_000 + b"1]}\n\n"
     assert listener.feed(event) + listener.finish() == event
     assert not listener.calls_ours
+
+
+@EVERY_WIRE
+@requirement("stream.own_calls")
+def test_the_done_of_an_inner_leg_is_not_relayed(wire: str) -> None:
+    """Some upstreams end every stream with it; the OpenAI SDK stops reading there."""
+    listener = LOOPS[wire].listener(NAMES)  # type: ignore[index]
+    done = b"data: [DONE]\n\n"
+    inner = b"".join(events(wire, Leg("Hm.", (Call("c1", "analyze_image", {}),)), "1")).removesuffix(done) + done
+    last = b"".join(events(wire, Leg("A cat."), "2")).removesuffix(done) + done
+    out = listener.feed(inner) + listener.finish()
+    assert listener.goes_on
+    assert done not in out
+    listener.begin_next_leg()
+    out += listener.feed(last) + listener.finish() + listener.ending
+    assert out.count(done) == 1
+    assert out.endswith(done), "it comes behind the event that completes the answer"
+
+
+@requirement("loop.usage")
+def test_usage_beside_an_empty_choice_is_kept() -> None:
+    """LiteLLM sends the usage of a stream in a chunk whose only choice says nothing."""
+    listener = LOOPS["openai_chat"].listener(NAMES)
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    counted = json.loads(chunk({}).removeprefix(b"data: ")) | {"usage": usage}
+    tail = b"data: " + json.dumps(counted).encode() + b"\n\ndata: [DONE]\n\n"
+    out = listener.feed(chunk(piece(0, "analyze_image", "c1", "{}")) + chunk({}, "tool_calls") + tail)
+    out += listener.finish()
+    listener.begin_next_leg()
+    out += listener.feed(chunk({"content": "A cat."}) + chunk({}, "stop") + tail) + listener.finish() + listener.ending
+    got = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    assert [each["usage"]["completion_tokens"] for each in got if each.get("usage")] == [4]

@@ -176,6 +176,7 @@ WORDINGS = (
         r"multimodal function responses are not supported",
         # A bridge that takes a tool result as text alone, also in front of models that see.
         r"(?:^|\bcontent(?:\.str)?: )input should be a valid string",
+        r"role:tool\b.{0,80}\.content' : value must be a string",  # Groq
     ),
     *_of(
         "request",
@@ -187,7 +188,7 @@ WORDINGS = (
     *_of(
         "blind",
         r"no endpoints found that support image",
-        r"unknown variant .(?:image_url|input_image|image)., expected .text\b",
+        r"unknown variant .(?:image_url|input_image|image)., expected .(?:input_)?text\b",
         r"(?:(?:do|does) not|don't|doesn't|cannot|can't) (?:support|accept|process|handle|take) (?:the )?"
         rf"{_IMAGES}{_ENDS}",
         r"(?:(?:do|does) not|don't|doesn't) (?:support|have) (?:vision|multi-?modal)",
@@ -198,6 +199,13 @@ WORDINGS = (
         r"unsupported content part type: .image",
         r"image_url is only supported by certain models",
         r"not supported for vision",
+        r"image input modality is not enabled",  # Google
+        r"is not a VLM\b",  # SiliconFlow
+        r"content\.type 参数非法",  # GLM
+        r"missing data required for image input",  # Ollama
+        r"unexpected item type in content\b",  # DashScope
+        r"role:user\b.{0,80}\.content' : value must be a string",  # Groq
+        r"(?:does not|doesn't) support the image field\b",  # Bedrock
         r"is not a (?:multi-?modal|vision) model",
         r"only supports? text inputs?\b",
         r"at most 0 image",

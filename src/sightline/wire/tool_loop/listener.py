@@ -156,7 +156,7 @@ class StreamListener(ABC):
         try:
             value = parse_bounded(data) if data else None
         except orjson.JSONDecodeError:
-            return self._read_text(data, raw)
+            return self._end_stream(raw) if data.strip() == b"[DONE]" else raw
         return self._read(value, raw) if isinstance(value, dict) else raw
 
     # What wires share.
@@ -175,6 +175,10 @@ class StreamListener(ABC):
         self.ending += raw
         return b""
 
+    def _end_stream(self, raw: bytes) -> bytes:
+        """Take `[DONE]`, with which some upstreams end the streams of any wire."""
+        return self._end_with(raw)
+
     # What a wire says.
 
     @property
@@ -185,10 +189,6 @@ class StreamListener(ABC):
     @abstractmethod
     def _read(self, value: Block, raw: bytes) -> bytes:
         """Take one event; return what of it goes to the client."""
-
-    def _read_text(self, data: bytes, raw: bytes) -> bytes:
-        """Take an event whose data is not JSON; return what of it goes to the client."""
-        return raw
 
     @abstractmethod
     def _blocks(self) -> list[Block]:

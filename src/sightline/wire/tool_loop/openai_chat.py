@@ -224,9 +224,7 @@ class Listener(StreamListener):
             self.ending += self._usage_told()
         return told
 
-    def _read_text(self, data: bytes, raw: bytes) -> bytes:
-        if data.strip() != b"[DONE]":
-            return raw
+    def _end_stream(self, raw: bytes) -> bytes:
         return self._end_with(self._usage_told() + raw)
 
     def _read(self, value: Block, raw: bytes) -> bytes:
@@ -246,6 +244,8 @@ class Listener(StreamListener):
         if stop and self.goes_on:  # some say their last words together with the end
             return self._told(value, {**choice, "finish_reason": None}, kept, b"")
         told = self._told(value, choice, kept, raw if kept == delta else b"")
+        if value.get("usage") and not told:  # LiteLLM counts beside a choice that says nothing
+            self._counted = True
         return self._end_with(told) if stop else told
 
     def _beside(self, value: Block, raw: bytes) -> bytes:

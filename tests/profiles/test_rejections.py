@@ -120,8 +120,10 @@ REJECTIONS: list[tuple[int, str, Kind, Limits]] = [
     (400, "Input should be a valid string (ref: a9065c14-5a11-4d60)", "tool_images", Limits()),
     (
         400,
-        "'messages.3' : for 'role:tool' the following must be satisfied"
-        "[('messages.3.content' : value must be a string)]",
+        (
+            "'messages.3' : for 'role:tool' the following must be satisfied"
+            "[('messages.3.content' : value must be a string)]"
+        ),
         "tool_images",
         Limits(),
     ),
@@ -178,8 +180,10 @@ BLIND = [
     (400, "<400> InternalError.Algo.InvalidParameter: Unexpected item type in content."),  # DashScope
     (
         400,
-        "'messages.0' : for 'role:user' the following must be satisfied"
-        "[('messages.0.content' : value must be a string)]",
+        (
+            "'messages.0' : for 'role:user' the following must be satisfied"
+            "[('messages.0.content' : value must be a string)]"
+        ),
     ),  # Groq
     (400, "This model doesn't support the image field for user messages. Remove the image field and try again."),
     (422, "unknown variant `input_image`, expected `input_text`"),

@@ -62,7 +62,7 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
             assert {each["params"]["sessionId"] for each in ours.updates} == {session}
         assert ours.prompts() == []
     settings = load()
-    assert (settings.mode, settings.values["maxBatch"], settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
+    assert (settings.mode, settings.max_batch, settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
 
 
 def close_to_writers(record: Path) -> None:

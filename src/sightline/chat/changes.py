@@ -56,8 +56,7 @@ def set_all(settings: Settings, pairs: list[tuple[str, str]]) -> Done | Refusal:
 
 def _used(settings: Settings, pairs: list[tuple[str, str]]) -> Done | Refusal:
     """Nobody who could not be asked: whoever names a provider that is not known would hear of it in every answer."""
-    named = {**settings.values, **dict(pairs)}
-    asked = replace(settings, values=named, sources={**settings.sources, **dict.fromkeys(dict(pairs), "file")})
+    asked = settings.override(dict(pairs), "file")
     found = directory(settings)
     seer = found if isinstance(found, Refusal) else named_seer(asked, found)
     return seer if isinstance(seer, Refusal) else set_all(settings, pairs)

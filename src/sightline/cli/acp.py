@@ -64,7 +64,7 @@ def _server() -> dict[str, Json] | None:
         from sightline.settings import load
 
     settings = load()
-    if settings.values["acp.mcpServer"] is not True or find_spec("mcp") is None:
+    if not settings.acp_mcp_server or find_spec("mcp") is None:
         return None  # an agent would complain in each session about a server that ends at once
     held: list[Json] = [{"name": name, "value": value} for name in _PLACES if (value := settings.variable([name]))]
     return {"name": "sightline", "command": sys.executable, "args": [*_UNSHADOWED, "mcp"], "env": held}

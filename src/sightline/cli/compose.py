@@ -114,13 +114,13 @@ def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers:
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), ANYBODY)
     scope = whole.record.scope_of(credential)
     door = _door(whole, reach, scope, turns=turns(scope))
-    is_known = credential != ANYBODY or whole.settings.values["listImages"] == "all"
+    is_known = credential != ANYBODY or whole.settings.list_images == "all"
     return door if is_known else replace(door, here=reach.roots)
 
 
 def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:
     """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
-    wanted = whole.settings.values["tool"]
+    wanted = whole.settings.tool
     listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
     blind, seeing = (
         [_offer(listed[name]) for name in names if name in listed and wanted != "off"]

@@ -64,7 +64,7 @@ def _report(settings: Settings, here: str) -> Report:
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
     warnings = [*settings.warnings, *settings.advice]
-    network = str(settings.values["network"])
+    network = str(settings.json_values["network"])
     return {
         "file": str(settings.file), "exists": there, "mode": settings.mode, "network": network, "warnings": warnings
     }  # fmt: skip

@@ -109,8 +109,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     async def work() -> Looked:
         visitor = Visitor(Upstream(name, {}, preset), "openai_chat", found.record.scope_of(""))
         reading = Reading(ACP, tree, document, scene)
-        references = settings.values["references"] is True
-        done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
+        done = await found.engine.prepare(reading, visitor, references=settings.references, meant=meant)
         return _looked(done, visitor, frozenset(linked), found)
 
     return begun(work())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sightline.chat.changes import NOT_SENT, NOTHING_AGREED
+from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
 from sightline.passes.words import SENT
 from sightline.settings import load
 from sightline.store import open_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sightline.cli.memory import opened
+from sightline.cli.verbs import opened
 from sightline.settings import load
 from tests.cli.command import assert_refused, sightline
 from tests.engine.parts import picture

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
-from sightline.chat import answered
+from sightline.commands.answer import answer_text
 from sightline.look.analyze_result import Failed
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.doors import Behalf, Door, Turns, granted, workers
@@ -171,4 +171,4 @@ def _door(
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
     """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
     known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    return answered(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)
+    return answer_text(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)

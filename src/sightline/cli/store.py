@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
@@ -66,7 +66,7 @@ def _repair(settings: Settings, *, as_json: bool) -> int:
 
 def _adopt(settings: Settings, names: tuple[str, ...]) -> int:
     """Keep images whose bytes are whole though their rows are lost, as the owner's; return how many those are."""
-    from sightline.cli.memory import kept
+    from sightline.cli.verbs import kept
     from sightline.model.image import Image
     from sightline.pixels.probe import probe
     from sightline.store.files import Files

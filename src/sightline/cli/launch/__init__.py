@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from sightline.cli.address import DEFAULT_PORT
 from sightline.cli.launch import claude, codex, copilot, gemini, opencode, others, pi, qwen
 from sightline.cli.launch.started import FILES, Launch, Place, is_ours
+from sightline.cli.listening import DEFAULT_PORT
 from sightline.model.refusal import Refusal
 
 __all__ = ["FILES", "Launch", "Place", "launch"]

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
-from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.cli.terminal import Outcome, add_json, read_settings, say, show
 from sightline.model.profile import ContentName, WireName
 from sightline.model.refusal import Refusal
 
@@ -43,20 +43,16 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Outcome:
     from sightline.look import Refused
     from sightline.look.bodies import desk, prepare
-    from sightline.settings import load
 
-    settings = load()
-    warn(settings.warnings)
-    at = desk(settings, args.retention)
+    at = desk(read_settings(), args.retention)
     if isinstance(at, Refusal):
-        return refused(at, as_json=args.json)
+        return at
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not body.strip():
-        no = Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json")
-        return refused(no, as_json=args.json)
+        return Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json")
     done = prepare(body, wire=args.wire, model=args.model, upstream=args.upstream, through=at)
     if isinstance(done, Refused):
         if args.json:

@@ -8,18 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import (
-    add_json,
-    ask_consent,
-    format_usage,
-    print_answer,
-    progress,
-    read_settings,
-    say,
-    say_no,
-    show,
-    tell,
-)
+from sightline.cli import terminal
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -47,13 +36,13 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from sightline.look import Unanswered, vision_analyze
 
-    settings = read_settings()
+    settings = terminal.read_settings()
     schema = _read_schema(args.schema) if args.schema else None
     if isinstance(schema, Refusal):
         return _print(Unanswered("INVALID_INPUT", str(schema)), args)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
     at = _open(settings, args.model or "")
-    with progress("asking …"):
+    with terminal.progress("asking …"):
         found = vision_analyze(
             prompt=args.prompt, model=args.model, format=shape, fit=args.fit, through=at, **_locate(args.file)
         )
@@ -81,8 +70,8 @@ class Video:
     def run(args: Namespace) -> int:
         from sightline.look import video_analyze
 
-        at = _open(read_settings(), args.model or "")
-        with progress("asking …"):
+        at = _open(terminal.read_settings(), args.model or "")
+        with terminal.progress("asking …"):
             found = video_analyze(
                 prompt=args.prompt, model=args.model, method=args.method, through=at, **_locate(args.file)
             )
@@ -95,7 +84,7 @@ def _add_file(parser: ArgumentParser, what: str) -> None:
 
 def _add_model(parser: ArgumentParser) -> None:
     parser.add_argument("--model", metavar="P/M", help="provider and model that are asked instead of the usual one")
-    add_json(parser)  # as it is printed anyway where no terminal shows it
+    terminal.add_json(parser)  # as it is printed anyway where no terminal shows it
 
 
 def _open(settings: Settings, model: str) -> Door:
@@ -103,7 +92,7 @@ def _open(settings: Settings, model: str) -> Door:
     from sightline.look import door
 
     at = door(settings)
-    ask_consent(settings, at.record, model)
+    terminal.ask_consent(settings, at.record, model)
     return at
 
 
@@ -123,16 +112,17 @@ def _print(outcome: Envelope | Unanswered, args: Namespace) -> int:
 
     read = sys.stdout.isatty() and not args.json
     if not read:
-        show(outcome.as_dict())
+        terminal.show(outcome.as_dict())
     if isinstance(outcome, Unanswered):
-        return say_no(args.file if outcome.prefix in _OF_A_FILE else "", outcome.message)
+        return terminal.say_no(args.file if outcome.prefix in _OF_A_FILE else "", outcome.message)
     if read:
-        print_answer(f"{args.file} by {'/'.join(dict.fromkeys((outcome.provider, outcome.model)))}", outcome.text)
+        seer = "/".join(dict.fromkeys((outcome.provider, outcome.model)))
+        terminal.print_answer(f"{args.file} by {seer}", outcome.text)
         for error in outcome.schema_errors:
-            tell(f"not as the schema says: {error}")
-        tell(format_usage(outcome.usage, outcome.cost_usd, cached=outcome.cached))
+            terminal.tell(f"not as the schema says: {error}")
+        terminal.tell(terminal.format_usage(outcome.usage, outcome.cost_usd, cached=outcome.cached))
     elif outcome.schema_errors:
-        say(f"the answer is not as the schema says: {outcome.schema_errors[0]}")
+        terminal.say(f"the answer is not as the schema says: {outcome.schema_errors[0]}")
     return 1 if outcome.schema_errors else 0
 
 

@@ -25,25 +25,26 @@ EXAMPLE = """  sightline config show
   sightline config model deepseek/deepseek-v4-pro
   sightline config forget deepseek/deepseek-v4-pro"""
 
-_KEY = "the name of a setting; `sightline config show` lists them"
+_KEY = {"key": ("KEY", "the name of a setting; `sightline config show` lists them")}
+_FROM_INPUT = "- reads it from standard input, as a key should be"
+_MODEL = {"model": ("UPSTREAM/MODEL", None)}
+_ACTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str | None]]]] = {
+    "show": ("every setting and what was learnt about models", {}),
+    "get": ("one setting", _KEY),
+    "set": ("change one setting in the file", _KEY | {"value": ("VALUE", _FROM_INPUT)}),
+    "unset": ("take one setting out of the file: its default counts again", _KEY),
+    "model": ("what is known of a model, and the rule that decided it", _MODEL),
+    "forget": ("forget what was learnt about a model", _MODEL),
+}
 _DEFAULT = ("", "default")  # what people write who want a setting to be as if they had never set it
 
 
 def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget", required=True)
-    show = actions.add_parser("show", help="every setting and what was learnt about models")
-    get = actions.add_parser("get", help="one setting")
-    get.add_argument("key", metavar="KEY", help=_KEY)
-    put = actions.add_parser("set", help="change one setting in the file")
-    put.add_argument("key", metavar="KEY", help=_KEY)
-    put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
-    drop = actions.add_parser("unset", help="take one setting out of the file: its default counts again")
-    drop.add_argument("key", metavar="KEY", help=_KEY)
-    model = actions.add_parser("model", help="what is known of a model, and the rule that decided it")
-    model.add_argument("model", metavar="UPSTREAM/MODEL")
-    forget = actions.add_parser("forget", help="forget what was learnt about a model")
-    forget.add_argument("model", metavar="UPSTREAM/MODEL")
-    for action in (show, get, put, drop, model, forget):
+    for name, (summary, words) in _ACTIONS.items():
+        action = actions.add_parser(name, help=summary)
+        for word, (metavar, help_) in words.items():
+            action.add_argument(word, metavar=metavar, help=help_)
         add_json(action)
 
 

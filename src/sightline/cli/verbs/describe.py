@@ -9,26 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import (
-    ENDINGS,
-    OF_A_FILE,
-    Outcome,
-    add_arguments,
-    add_json,
-    ask_consent,
-    check_writable,
-    find_format,
-    for_shell,
-    format_usage,
-    print_answer,
-    progress,
-    read_settings,
-    refused,
-    say_no,
-    show,
-    tell,
-    write_picture,
-)
+from sightline.cli import terminal
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -47,16 +28,16 @@ _NOWHERE, _MISFIT = "of which it is not said in which image", "beyond the edges 
 
 
 def arguments(parser: ArgumentParser) -> None:
-    add_arguments(parser, "describe")
+    terminal.add_arguments(parser, "describe")
     parser.add_argument(
         "--overlay", metavar="FILE", type=Path,
-        help=f"draw what the answer points at on the image, and write it there: {ENDINGS}",
+        help=f"draw what the answer points at on the image, and write it there: {terminal.ENDINGS}",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing --overlay file")
-    add_json(parser)
+    terminal.add_json(parser)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> terminal.Outcome:
     command = _parse("describe", args)
     if isinstance(command, Refusal):
         return command
@@ -71,11 +52,11 @@ class Redescribe:
 
     @staticmethod
     def arguments(parser: ArgumentParser) -> None:
-        add_arguments(parser, "redescribe")
-        add_json(parser)
+        terminal.add_arguments(parser, "redescribe")
+        terminal.add_json(parser)
 
     @staticmethod
-    def run(args: Namespace) -> Outcome:
+    def run(args: Namespace) -> terminal.Outcome:
         command = _parse("redescribe", args)
         return command if isinstance(command, Refusal) else describe(command, as_json=args.json)
 
@@ -85,40 +66,40 @@ def _parse(verb: str, args: Namespace) -> Describe | Refusal:
 
     command = parse_arguments(verb, {**vars(args), "model": args.model or None})
     if isinstance(command, Refusal):
-        return for_shell(command, verb)
+        return terminal.for_shell(command, verb)
     described = command.as_describe() if isinstance(command, values.Redescribe) else command
     assert isinstance(described, values.Describe), "the two verbs are parsed as these"
     return described
 
 
-def describe(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> Outcome:
+def describe(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> terminal.Outcome:
     """Look as a command asks, print the answer, and draw where it points if `overlay` is given."""
     from sightline.look import Failed, door
 
-    settings = read_settings()
+    settings = terminal.read_settings()
     if overlay and (refusal := _check_overlay(command, overlay, force=force)):
         return refusal
     at = door(settings)
-    ask_consent(settings, at.record, command.model)
+    terminal.ask_consent(settings, at.record, command.model)
     found = _look(at, command)
     if isinstance(found, Failed):
         if as_json:
-            show(found.as_dict())
-        return say_no(*_name_image(found, command.images))
+            terminal.show(found.as_dict())
+        return terminal.say_no(*_name_image(found, command.images))
     if as_json:  # it is paid for, whatever becomes of the drawing
-        show(found.as_dict())
+        terminal.show(found.as_dict())
     else:
         _print(settings, found)
     if overlay and (refusal := _draw(at, found, command.images[0], overlay, force=force)):
-        return refused(refusal)
+        return terminal.refused(refusal)
     if overlay and not as_json:
-        tell(f"drawn to {overlay}")
+        terminal.tell(f"drawn to {overlay}")
     return 0
 
 
 def _name_image(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
     """Return the image that it failed over, as the user calls it, and the rest of the message."""
-    if failed.reason not in OF_A_FILE:
+    if failed.reason not in terminal.OF_A_FILE:
         return "", failed.message
     numbered = re.match(r"image (\d+): ", failed.message)
     number = int(numbered[1]) if numbered else 0
@@ -130,7 +111,7 @@ def _look(at: Door, command: Describe) -> Analysis | Failed:
     from sightline.look import describe
 
     crops = dict(command.crops)
-    with progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):
+    with terminal.progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):
         return describe(
             command.images, question=command.question, crops=crops, model=command.model, save=command.save, through=at
         )
@@ -140,10 +121,10 @@ def _print(settings: Settings, found: Analysis) -> None:
     from sightline.look.upstreams import called
 
     names = ", ".join(each.filename or each.id for each in found.images)
-    print_answer(f"{names} by {called(settings, found.seer)}", found.text)
+    terminal.print_answer(f"{names} by {called(settings, found.seer)}", found.text)
     for line in _list_boxes(found):
-        tell(line)
-    tell(format_usage(found.usage, found.cost_usd, cached=found.cached))
+        terminal.tell(line)
+    terminal.tell(terminal.format_usage(found.usage, found.cost_usd, cached=found.cached))
 
 
 def _list_boxes(found: Analysis) -> Iterator[str]:
@@ -165,8 +146,8 @@ def _list_boxes(found: Analysis) -> Iterator[str]:
 def _check_overlay(command: Describe, file: Path, *, force: bool) -> Refusal | None:
     if len(command.images) > 1:
         return Refusal("invalid_input", "--overlay draws on one image", "describe one at a time")
-    wanted = find_format(file, "--overlay")
-    return wanted if isinstance(wanted, Refusal) else check_writable(file, "--overlay", force=force)
+    wanted = terminal.find_format(file, "--overlay")
+    return wanted if isinstance(wanted, Refusal) else terminal.check_writable(file, "--overlay", force=force)
 
 
 def _draw(at: Door, found: Analysis, reference: str, file: Path, *, force: bool) -> Refusal | None:
@@ -179,8 +160,8 @@ def _draw(at: Door, found: Analysis, reference: str, file: Path, *, force: bool)
             "see to the disk and repeat",
         )
     boxes = [[*_corners(each.at), _label(each, found)] for each in found.boxes if each.at]
-    made = at.workers.ask("overlay", image.data, {"boxes": boxes, "mime": find_format(file, "--overlay")})
-    return made if isinstance(made, Refusal) else write_picture(file, made.data, "--overlay", force=force)
+    made = at.workers.ask("overlay", image.data, {"boxes": boxes, "mime": terminal.find_format(file, "--overlay")})
+    return made if isinstance(made, Refusal) else terminal.write_picture(file, made.data, "--overlay", force=force)
 
 
 def _label(box: Placed, found: Analysis) -> str:

@@ -110,9 +110,9 @@ def run(args: Namespace) -> Outcome:
         print("\n".join(_banner(address, guarded=bool(token))), flush=True)
 
     with listening:
-        return (
-            serve(listening, ready) if args.workers == 1 else _serve_side_by_side(args.workers, listening, serve, ready)
-        )
+        if args.workers == 1:
+            return serve(listening, ready)
+        return _serve_side_by_side(args.workers, listening, serve, ready)
 
 
 def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None:

@@ -8,17 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import (
-    ENDINGS,
-    Answer,
-    Outcome,
-    add_json,
-    find_format,
-    read_settings,
-    say_no,
-    show,
-    write_picture,
-)
+from sightline.cli import terminal
 from sightline.commands.table import CROP_FORMS
 from sightline.model.refusal import Refusal
 
@@ -37,28 +27,28 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1; nothing draws pages yet")
     parser.add_argument("--at", metavar="SECONDS", type=float, help="the moment of a video; nothing makes stills yet")
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {ENDINGS}"
+        "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {terminal.ENDINGS}"
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-    add_json(parser)
+    terminal.add_json(parser)
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> terminal.Outcome:
     from sightline.look import Refused, door, view
 
-    settings = read_settings()
-    wanted = find_format(args.out, "--out") if args.out else ""
+    settings = terminal.read_settings()
+    wanted = terminal.find_format(args.out, "--out") if args.out else ""
     if isinstance(wanted, Refusal):
         return wanted
     at = _for_file(door(settings), wanted) if wanted else door(settings)
     seen = view(args.ref, crop=args.crop, page=args.page, at=args.at, through=at)
     if isinstance(seen, Refused):
         if args.json:
-            show(seen.as_dict())
-        return say_no(args.ref, seen.message)
-    if args.out and (refusal := write_picture(args.out, seen.pixels.data, "--out", force=args.force)):
+            terminal.show(seen.as_dict())
+        return terminal.say_no(args.ref, seen.message)
+    if args.out and (refusal := terminal.write_picture(args.out, seen.pixels.data, "--out", force=args.force)):
         return refusal
-    return Answer(seen.as_dict(), _lines(seen, args.out))
+    return terminal.Answer(seen.as_dict(), _lines(seen, args.out))
 
 
 def _for_file(door: Door, mime: str) -> Door:

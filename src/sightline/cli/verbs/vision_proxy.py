@@ -7,18 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import (
-    NAME,
-    Answer,
-    Outcome,
-    add_arguments,
-    add_json,
-    confirm,
-    finish,
-    for_shell,
-    read_settings,
-    warn,
-)
+from sightline.cli import terminal
 from sightline.cli.verbs import kept, opened
 from sightline.cli.verbs.describe import describe
 from sightline.model.refusal import Refusal
@@ -40,24 +29,24 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs=REMAINDER, metavar="VERB ...", help="describe, redescribe, consent, mode, …")
 
 
-def run(args: Namespace) -> Outcome:
+def run(args: Namespace) -> terminal.Outcome:
     from sightline.commands import parse_words, values
 
     command = parse_words(args.words)
     if isinstance(command, Refusal):
-        return for_shell(command, "vision-proxy")
+        return terminal.for_shell(command, "vision-proxy")
     if isinstance(command, values.Redescribe):
         command = command.as_describe()
     if isinstance(command, values.Describe):  # a look is noted with what it asked
         return describe(command, as_json=False)
-    settings = read_settings()
-    code = finish(_execute(command, settings), as_json=False)
+    settings = terminal.read_settings()
+    code = terminal.finish(_execute(command, settings), as_json=False)
     if code == 0:
         _note(command, settings)
     return code
 
 
-def _execute(command: Command, settings: Settings) -> Outcome:
+def _execute(command: Command, settings: Settings) -> terminal.Outcome:
     from sightline.commands import values
     from sightline.commands.answer import change_settings, report_status
 
@@ -70,12 +59,12 @@ def _execute(command: Command, settings: Settings) -> Outcome:
             case values.Status():
                 lines = [*report_status(settings, record)]
             case _:
-                done = change_settings(command, settings, record, confirm)
+                done = change_settings(command, settings, record, terminal.confirm)
                 if isinstance(done, Refusal):
                     return done
-                warn([done.warning] if done.warning else [])
+                terminal.warn([done.warning] if done.warning else [])
                 lines = [*done.lines]
-    return Answer({}, [f"{NAME} {line}" for line in lines])
+    return terminal.Answer({}, [f"{terminal.NAME} {line}" for line in lines])
 
 
 def _note(command: Command, settings: Settings) -> None:
@@ -114,24 +103,24 @@ class Consent:
             " It counts for exactly that provider. The provider that an agent itself asks needs no consent."
             " With an image that the proxy has described goes the end of its conversation (includeContext)."
         )
-        add_arguments(parser, "consent")
-        add_json(parser)
+        terminal.add_arguments(parser, "consent")
+        terminal.add_json(parser)
 
     @staticmethod
-    def run(args: Namespace) -> Outcome:
+    def run(args: Namespace) -> terminal.Outcome:
         from sightline.commands import values
 
-        return _consent(values.Consent(args.answer or "list", args.provider or ""), read_settings())
+        return _consent(values.Consent(args.answer or "list", args.provider or ""), terminal.read_settings())
 
 
-def _consent(command: values.Consent, settings: Settings) -> Outcome:
+def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
     """List consents, or write one into the record on the disk: elsewhere it would be gone with this process."""
     from sightline.commands.answer import describe_consent, find_provider, list_consents
 
     if command.answer == "list":
         with opened(settings) as record:
             consents = dict(record.consents())
-        return Answer({"consents": {**consents}}, list_consents(settings, consents))
+        return terminal.Answer({"consents": {**consents}}, list_consents(settings, consents))
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
@@ -142,4 +131,5 @@ def _consent(command: values.Consent, settings: Settings) -> Outcome:
         no = record if isinstance(record, Refusal) else record.consent(provider, given)
     if no:
         return replace(no, what=f"the consent could not be written: {no.what}")
-    return Answer({"provider": provider, "consent": given}, [describe_consent(settings, provider, given=given)])
+    sentence = describe_consent(settings, provider, given=given)
+    return terminal.Answer({"provider": provider, "consent": given}, [sentence])

@@ -23,10 +23,10 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.verbs.view")),
     "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.verbs.describe")),
-    "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.verbs.describe").Redescribe),
+    "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.verbs.describe").RedescribeVerb),
     "vision-proxy": ("the commands of /vision-proxy", lambda: import_module("sightline.cli.verbs.vision_proxy")),
     "ask": ("ask about an image or a PDF", lambda: import_module("sightline.cli.verbs.ask")),
-    "video": ("ask about a video", lambda: import_module("sightline.cli.verbs.ask").Video),
+    "video": ("ask about a video", lambda: import_module("sightline.cli.verbs.ask").VideoVerb),
     "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.verbs.prepare")),
     "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.verbs.mcp")),
     "acp": ("stand between an ACP editor and its agent", lambda: import_module("sightline.cli.verbs.acp")),
@@ -36,7 +36,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "usage": ("show what looking has cost", lambda: import_module("sightline.cli.verbs.usage")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.verbs.forget")),
     "store": ("repair the record", lambda: import_module("sightline.cli.store")),
-    "consent": ("say where images may be sent", lambda: import_module("sightline.cli.verbs.vision_proxy").Consent),
+    "consent": ("say where images may be sent", lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb),
 }
 
 _INTERRUPTED, _USAGE = 130, 2
@@ -59,12 +59,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as trouble:
-        return _unwritten(trouble) if trouble.errno in _FULL else _fault(trouble)
+        return _report_full_disk(trouble) if trouble.errno in _FULL else _report_fault(trouble)
     except Exception as fault:  # noqa: BLE001, the outermost edge
-        return _fault(fault)
+        return _report_fault(fault)
 
 
-def _fault(fault: Exception) -> int:
+def _report_fault(fault: Exception) -> int:
     import logging
 
     from sightline.cli.terminal import say
@@ -74,8 +74,8 @@ def _fault(fault: Exception) -> int:
     return 1
 
 
-def _unwritten(trouble: OSError) -> int:
-    """The disk behind our output, or another, takes no more; nothing is left to be written at the end."""
+def _report_full_disk(trouble: OSError) -> int:
+    """Say that a disk is full, and drop what is still buffered."""
     from sightline.cli.terminal import say
 
     say(f"it cannot be written: {trouble.strerror} (see to the disk, or write elsewhere)")
@@ -101,7 +101,7 @@ def _run(argv: list[str]) -> int:
     )
     verb.arguments(parser)
     if {"-h", "--help"} & set(argv):
-        parser.description = _wrapped(parser.description or "")
+        parser.description = _wrap(parser.description or "")
     args = parser.parse_args(argv[1:])
     _name_logs()
     from sightline.cli.terminal import finish
@@ -119,15 +119,15 @@ def _no_verb(word: str) -> int:
     return _USAGE
 
 
-def _wrapped(text: str) -> str:
-    """In lines that fit a terminal; the examples below it stay as they are."""
+def _wrap(text: str) -> str:
+    """Break a text into lines that fit a terminal."""
     from textwrap import fill
 
     return fill(text, 100)
 
 
 def _name_logs() -> None:
-    """What a library logs where nobody has set logging up is said as everything else is."""
+    """Print what libraries log as everything else is printed, where logging is not set up."""
     import logging
 
     if logging.lastResort is not None:

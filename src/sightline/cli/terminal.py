@@ -48,14 +48,14 @@ _BOLD, _PLAIN, _BACK = "\033[1;36m", "\033[0m", "\r\033[K"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CliAnswer:
     """What was asked: for programs as an object, for people as lines."""
 
     found: Mapping[str, Json]
     lines: Iterable[str]
 
 
-Outcome = int | Refusal | Answer
+Outcome = int | Refusal | CliAnswer
 """How a verb ends: an exit code where it has printed everything itself, else what is to be printed."""
 
 
@@ -73,7 +73,7 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
     """Print how a verb ended and return its exit code: 0 done, 1 refused."""
     if isinstance(outcome, Refusal):
         return refused(outcome, as_json=as_json)
-    return answer(outcome.found, outcome.lines, as_json=as_json) if isinstance(outcome, Answer) else outcome
+    return answer(outcome.found, outcome.lines, as_json=as_json) if isinstance(outcome, CliAnswer) else outcome
 
 
 def answer(found: Mapping[str, Json], lines: Iterable[str], *, as_json: bool) -> int:
@@ -164,7 +164,7 @@ def ask_consent(settings: Settings, record: Record, model: str) -> None:
 
 
 def print_answer(title: str, text: str) -> None:
-    """Print what was said of images: which and by whom, then the text."""
+    """Print what was said of images: a title with their names, then the text."""
     tell(title)
     for line in text.splitlines():
         print(plain(line))
@@ -213,7 +213,7 @@ def text_of(path: Path) -> str | None:
 
 
 def find_format(path: Path, flag: str) -> str | Refusal:
-    """Return the media type that the ending of a name stands for."""
+    """Return the media type that belongs to the ending of a name."""
     if found := _FORMATS.get(path.suffix.lower()):
         return found
     return Refusal(

@@ -45,7 +45,7 @@ _within = {
 
 
 def split_words(text: str) -> list[str] | Refusal:
-    """Split a text into words; those that hold spaces stand in quotes.
+    """Split a text into words; those that hold spaces are quoted.
 
     A quote opens only where a word begins, so that an apostrophe within one is just that. A backslash is itself,
     except before a space, a quote or another backslash.

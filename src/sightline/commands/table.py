@@ -46,7 +46,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class CommandVerb:
     summary: str
     arguments: tuple[Argument, ...] = ()
     forms: str = ""  # where the usage is not just one argument after the other
@@ -65,13 +65,13 @@ _MODEL = Argument(
 )
 
 
-def _describe_setting(verb: str, key: Key) -> Verb:
+def _describe_setting(verb: str, key: Key) -> CommandVerb:
     allowed = "on|off" if key.kind is FLAG else key.kind.allowed.replace(", ", "|")
-    return Verb(f"The setting {verb}", (Argument("value", allowed, "word", allowed, required=True),))
+    return CommandVerb(f"The setting {verb}", (Argument("value", allowed, "word", allowed, required=True),))
 
 
-VERBS: Mapping[str, Verb] = {
-    "describe": Verb(
+VERBS: Mapping[str, CommandVerb] = {
+    "describe": CommandVerb(
         "What is to be seen in images, or the answer to a question about them",
         (
             Argument(
@@ -98,7 +98,7 @@ VERBS: Mapping[str, Verb] = {
         ),
         note=", <form> being r=<region>, n=<x>,<y>,<w>,<h> or p=<x>,<y>,<w>,<h>",
     ),
-    "redescribe": Verb(
+    "redescribe": CommandVerb(
         "Describe an image anew, and keep that as its description",
         (
             Argument(
@@ -112,7 +112,7 @@ VERBS: Mapping[str, Verb] = {
             _MODEL,
         ),
     ),
-    "consent": Verb(
+    "consent": CommandVerb(
         "Where images may be sent to be looked at",
         (
             Argument("answer", "list, yes or no; default: list", "word", choices=("list", "yes", "no")),
@@ -120,12 +120,12 @@ VERBS: Mapping[str, Verb] = {
         ),
         forms="[list | yes [<provider>] | no [<provider>]]",
     ),
-    "model": Verb(
+    "model": CommandVerb(
         "The model that looks",
         (Argument("model", "provider/model-id, or local", "word", "<provider/model-id> | local", required=True),),
     ),
     **{verb: _describe_setting(verb, key) for verb, key in SETTINGS.items()},
-    "grounding-models": Verb(
+    "grounding-models": CommandVerb(
         "How models write coordinates",
         (
             Argument("action", "add, remove, list or reset", "word", required=True),
@@ -135,8 +135,8 @@ VERBS: Mapping[str, Verb] = {
         ),
         forms="add <provider/model-id> [--format <fmt>] [--yes] | remove <provider/model-id> | list | reset",
     ),
-    "list": Verb("The images that can be seen again"),
-    "status": Verb("Who looks, who may be asked, and what is set"),
+    "list": CommandVerb("The images that can be seen again"),
+    "status": CommandVerb("Who looks, who may be asked, and what is set"),
 }
 
 

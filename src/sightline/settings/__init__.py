@@ -164,8 +164,8 @@ class Settings:
         return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
 
     def shown(self, name: str) -> Json:
-        """A value as it may be seen by anybody."""
-        return files.veiled({name: self.json_values[name]})[name]
+        """Return a value as it may be shown: of a secret only whether it is set."""
+        return files.hide_secrets({name: self.json_values[name]})[name]
 
     def lock(self, name: str) -> str:
         """The environment variable that fixes a key, or nothing."""
@@ -178,7 +178,7 @@ class Settings:
         key = find(name)
         if isinstance(key, Refusal):
             return key
-        if locked := self._locked(name):
+        if locked := self._check_lock(name):
             return locked
         value = key.kind.read(text)
         return key.kind.refusal(name, value) or files.change(self.file, name, value)
@@ -188,15 +188,15 @@ class Settings:
         key = find(name)
         if isinstance(key, Refusal):
             return key
-        return self._locked(name) or files.remove(self.file, name, below=name in _PARENTS)
+        return self._check_lock(name) or files.remove(self.file, name, below=name in _PARENTS)
 
-    def _locked(self, name: str) -> Refusal | None:
+    def _check_lock(self, name: str) -> Refusal | None:
         if variable := self.lock(name):
             return Refusal("not_permitted", f"{name} is fixed by the environment", f"unset {variable} to change it")
         return None
 
     def is_secret(self, name: str, text: str) -> bool:
-        """Whether a value that somebody gives for a key holds a provider's key."""
+        """Return whether a value given for a setting holds a provider's key."""
         key = find(name)
         return not isinstance(key, Refusal) and files.has_secret({name: key.kind.read(text)})
 
@@ -253,7 +253,7 @@ def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) ->
 def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
     texts = {name: env.get(name, "").strip() for name in key.variables}
     found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
-    value = files.found(held, key.name)
+    value = files.find_value(held, key.name)
     if value is not None and not (isinstance(value, dict) and key.name in _PARENTS):
         found.append(("file", value))
     for source, value in found:

@@ -17,7 +17,7 @@ PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A dot in a name stands for an object within the object, and may be written either way."""
+    """One setting. A dot in its name means an object within the object, and may be written either way."""
 
     name: str
     default: Json

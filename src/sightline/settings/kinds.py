@@ -43,7 +43,7 @@ class Kind:
     convert: Callable[[Any], object] = lambda value: value  # from a valid JSON value to that of the typed field
 
     def refusal(self, name: str, value: Json) -> Refusal | None:
-        """Why nobody may set it to that."""
+        """Return why it cannot be set to a value, or None."""
         fault = self.fault(value) or self.doubt(value)
         if not fault:
             return None
@@ -155,7 +155,7 @@ def _folders_fault(value: object) -> str:
     return f"{relative[0]!r:.60} is not an absolute path" if relative else ""
 
 
-def _listed(separator: str) -> Callable[[str], Json]:
+def _split_by(separator: str) -> Callable[[str], Json]:
     def read(text: str) -> Json:
         return _json(text) if text[:1] in "[{" else [each.strip() for each in text.split(separator) if each.strip()]
 
@@ -258,11 +258,11 @@ UPSTREAMS = Kind(
 CAPABILITY = Kind(_OBJECT, _capability_fault, _json, '{"maxBytes": 5242880}', convert=_convert_capability)
 GROUNDING = Kind(_OBJECT, _grounding_fault, _json, '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}')
 RETENTION = Kind("auto, turns:N, off", _retention_fault, convert=_convert_retention)
-TOOLS = Kind("names", _words_fault, _listed(","), "view_image,analyze_image", _tools_doubt, frozenset)
+TOOLS = Kind("names", _words_fault, _split_by(","), "view_image,analyze_image", _tools_doubt, frozenset)
 FOLDERS = Kind(
     "absolute paths",
     _folders_fault,
-    _listed(os.pathsep),
+    _split_by(os.pathsep),
     f"/home/me/pictures{os.pathsep}/data",
     convert=_convert_folders,
 )

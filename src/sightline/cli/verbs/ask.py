@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     return _print(found, args)
 
 
-class Video:
+class VideoVerb:
     """The verb `video`."""
 
     EXAMPLE = """  sightline video demo.mp4

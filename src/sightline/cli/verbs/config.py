@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import Answer, Outcome, add_json, read_settings, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
 from sightline.cli.verbs import kept, learnt, opened
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -77,7 +77,7 @@ def _show(settings: Settings) -> Outcome:
         "learnt": lessons,
         "warnings": list(settings.warnings),
     }
-    return Answer(found, _lines(settings, lessons))
+    return CliAnswer(found, _lines(settings, lessons))
 
 
 def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _get(settings: Settings, name: str) -> Outcome:
     if isinstance(key, Refusal):
         return key
     value, source = settings.shown(name), settings.sources[name]
-    return Answer({"key": name, "value": value, "source": source}, _text(value).split("\n"))
+    return CliAnswer({"key": name, "value": value, "source": source}, _text(value).split("\n"))
 
 
 def _set(settings: Settings, name: str, text: str) -> Outcome:
@@ -109,20 +109,20 @@ def _set(settings: Settings, name: str, text: str) -> Outcome:
     if refusal := settings.save(name, value):
         back = refusal.code == "invalid_input" and value in _DEFAULT
         return replace(refusal, remedy=f"sightline config unset {name}") if back else refusal
-    return _now(settings, name, f"in {settings.file}")
+    return _report_change(settings, name, f"in {settings.file}")
 
 
 def _unset(settings: Settings, name: str) -> Outcome:
     if refusal := settings.unset(name):
         return refusal
-    return _now(settings, name, "by default")
+    return _report_change(settings, name, "by default")
 
 
-def _now(settings: Settings, name: str, where: str) -> Outcome:
-    """What a setting is, now that it has been changed."""
+def _report_change(settings: Settings, name: str, where: str) -> Outcome:
+    """Report what a setting is, now that it has been changed."""
     shown = load(settings.environment).shown(name)
     found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return Answer(found, [f"{name} is {_text(shown) or 'empty'} {where}"])
+    return CliAnswer(found, [f"{name} is {_text(shown) or 'empty'} {where}"])
 
 
 def _model(settings: Settings, name: str) -> Outcome:
@@ -146,11 +146,11 @@ def _model(settings: Settings, name: str) -> Outcome:
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
     spoken = {wire: each for wire, each in seen.items() if wire in upstream.bases}
-    return Answer({"model": name, "wires": said}, _ways(name, spoken or seen))
+    return CliAnswer({"model": name, "wires": said}, _ways(name, spoken or seen))
 
 
 def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
-    """What is the same on several wires is said once."""
+    """Say once what is the same on several wires."""
     same: dict[tuple[bool | None, str], list[str]] = {}
     for wire, each in seen.items():
         same.setdefault((each.vision, each.why), []).append(wire)
@@ -169,7 +169,7 @@ def _split(name: str) -> tuple[str, str] | Refusal:
 
 
 def _names(settings: Settings, upstream: str) -> set[str]:
-    """What an upstream of the user's is called by them, and by its address: lessons may stand under either."""
+    """Return the names of an upstream, the user's own and that of its address: lessons may be under either."""
     from sightline.look.upstreams import directory, names_of, receiver
 
     found = directory(settings)
@@ -177,7 +177,7 @@ def _names(settings: Settings, upstream: str) -> set[str]:
     return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
-def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
+def _forget_lessons(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
     found = [record.forget_lesson(each, model) for each in upstreams]
     return next((each for each in found if isinstance(each, Refusal)), any(found))
 
@@ -188,12 +188,12 @@ def _forget(settings: Settings, name: str) -> Outcome:
         return split
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else _forgotten(record, _names(settings, upstream), model)
+        known = record if isinstance(record, Refusal) else _forget_lessons(record, _names(settings, upstream), model)
     if isinstance(known, Refusal):
         return known
     if not known:
         return Refusal("not_found", f"nothing was learnt about {name}", "config show lists it")
-    return Answer({"forgotten": name}, [f"forgotten: {name}"])
+    return CliAnswer({"forgotten": name}, [f"forgotten: {name}"])
 
 
 def _text(value: Json) -> str:

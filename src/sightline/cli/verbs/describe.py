@@ -44,7 +44,7 @@ def run(args: Namespace) -> terminal.Outcome:
     return describe(command, as_json=args.json, overlay=args.overlay, force=args.force)
 
 
-class Redescribe:
+class RedescribeVerb:
     """The verb `redescribe`."""
 
     EXAMPLE = """  sightline redescribe shot.png

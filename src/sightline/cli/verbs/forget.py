@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from sightline.cli.terminal import Answer, Outcome, add_json, read_settings, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
 from sightline.cli.verbs import kept
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
@@ -28,7 +28,7 @@ def run(args: Namespace) -> Outcome:
     if isinstance(gone, Refusal):
         return gone
     said = gone or "every image, and all that was said of it"
-    return Answer({"forgotten": gone or "all"}, [f"forgotten: {said}"])
+    return CliAnswer({"forgotten": gone or "all"}, [f"forgotten: {said}"])
 
 
 def _forget(record: Record, args: Namespace) -> str | Refusal:

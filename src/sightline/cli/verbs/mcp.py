@@ -49,7 +49,7 @@ def run(args: Namespace) -> Outcome:
     if needless := next((name for name in _FOR_HTTP if getattr(args, name) != _FOR_HTTP[name]), ""):
         what = f"--{needless} is for a server that listens, and this one speaks over stdin and stdout"
         return Refusal("invalid_input", what, "write --http as well")
-    gc.disable()  # thousands of classes are made and stay: a fifth of a start is looking through them for garbage
+    gc.disable()  # a fifth of the start would go into looking for garbage among classes that stay
     with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
         from sightline.surfaces.mcp.stdio import serve
         from sightline.surfaces.mcp.terms import Terms
@@ -61,7 +61,7 @@ def run(args: Namespace) -> Outcome:
 
 
 def _over_http(args: Namespace) -> Outcome:
-    """The proxy's /mcp without the proxy: the same guards, and what one credential sees no other does."""
+    """Serve the proxy's /mcp without the proxy: the same guards, and no credential sees what another has."""
     if no := check_folder(args.root):
         return no
     from sightline.settings import load
@@ -88,7 +88,7 @@ def _over_http(args: Namespace) -> Outcome:
 
 
 def _door(headers: Mapping[str, str]) -> Door:
-    """The user's own, as the settings are by now: whoever started this process could read all of it anyway."""
+    """Open the user's own door, with the settings of now: the host runs as the user and could read all of it anyway."""
     from sightline.look import door
 
     return door()

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.terminal import Answer, Outcome, add_json, read_settings, say
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, say
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _list(data: Path) -> Outcome:
     ]
     if not weights.is_runtime_installed():
         lines.append(f"nothing runs them yet: {weights.MISSING.remedy}")
-    return Answer({"installed": weights.is_runtime_installed(), "models": places}, lines)
+    return CliAnswer({"installed": weights.is_runtime_installed(), "models": places}, lines)
 
 
 def _get(name: PairName, data: Path) -> Outcome:
@@ -72,7 +72,7 @@ def _get(name: PairName, data: Path) -> Outcome:
         held = weights.find_pair(name, data)
     assert held is not None
     place = str(held["detector"].parent)
-    return Answer({"name": name, "folder": place}, [f"{name} is in {place}"])
+    return CliAnswer({"name": name, "folder": place}, [f"{name} is in {place}"])
 
 
 def _fetch(name: PairName) -> dict[str, bytes] | Refusal:

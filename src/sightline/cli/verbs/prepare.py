@@ -74,13 +74,13 @@ def run(args: Namespace) -> Outcome:
 
 
 def _looks_like(body: bytes, wire: str) -> str:
-    """The wire whose images stand in a body, if it is another than the one that was named."""
+    """Return the wire whose images a body has, if that is another one than the one named."""
     found = [other for other, sign in _SIGNS.items() if re.search(sign, body)]
     return found[0] if found and wire not in found else ""
 
 
 def _owner(model: str, upstream: str) -> str:
-    """The provider that has its name in a model's, where another one is asked."""
+    """Return the provider whose name a model's begins with, where another one is asked."""
     from sightline.profiles.presets import PRESETS
 
     owners = (name for name in PRESETS if model.startswith(f"{name}-"))
@@ -88,7 +88,7 @@ def _owner(model: str, upstream: str) -> str:
 
 
 def _read(done: Prepared) -> object:
-    """A body that is no JSON is told as the text that it is."""
+    """Return the body as JSON, or as text where it is none."""
     text = bytes(done.body).decode("utf-8", "replace")
     try:
         return json.loads(text)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, get_args
 
-from sightline.cli.terminal import Answer, Outcome, add_json, read_settings, refused
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, refused
 from sightline.cli.verbs import describe_lesson, opened
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -69,7 +69,7 @@ def run(args: Namespace) -> Outcome:
     found = _report(trial, upstream.name, args.model, remembered=remembered)
     user = trial.findings["user"]
     if user.verdict != "could not tell":
-        return Answer(found, _lines(trial, upstream.name, args.model, remembered=remembered))
+        return CliAnswer(found, _lines(trial, upstream.name, args.model, remembered=remembered))
     remedy = "" if key or upstream.on_loopback else "give its key by --api-key-env"
     no = Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
     return refused(no, found, as_json=args.json)

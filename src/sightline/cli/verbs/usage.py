@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from sightline.cli.terminal import Answer, Outcome, add_json, format_dollars, read_settings
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, format_dollars, read_settings
 from sightline.cli.verbs import opened
 from sightline.model.refusal import Refusal
 
@@ -52,7 +52,7 @@ def run(args: Namespace) -> Outcome:
         return spent
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
     total = _figures(spent)
-    return Answer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)))
+    return CliAnswer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)))
 
 
 def _list_receipts(settings: Settings, most: int) -> Outcome:
@@ -60,7 +60,7 @@ def _list_receipts(settings: Settings, most: int) -> Outcome:
         found = record.trouble() or record.receipts(min(most, sys.maxsize))
     if isinstance(found, Refusal):
         return found
-    return Answer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found))
+    return CliAnswer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found))
 
 
 def _receipt_lines(found: Sequence[Filed]) -> Iterator[str]:

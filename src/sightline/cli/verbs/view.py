@@ -48,7 +48,7 @@ def run(args: Namespace) -> terminal.Outcome:
         return terminal.say_no(args.ref, seen.message)
     if args.out and (refusal := terminal.write_picture(args.out, seen.pixels.data, "--out", force=args.force)):
         return refusal
-    return terminal.Answer(seen.as_dict(), _lines(seen, args.out))
+    return terminal.CliAnswer(seen.as_dict(), _lines(seen, args.out))
 
 
 def _for_file(door: Door, mime: str) -> Door:

@@ -64,7 +64,7 @@ def _execute(command: Command, settings: Settings) -> terminal.Outcome:
                     return done
                 terminal.warn([done.warning] if done.warning else [])
                 lines = [*done.lines]
-    return terminal.Answer({}, [f"{terminal.NAME} {line}" for line in lines])
+    return terminal.CliAnswer({}, [f"{terminal.NAME} {line}" for line in lines])
 
 
 def _note(command: Command, settings: Settings) -> None:
@@ -90,7 +90,7 @@ def _list_images(settings: Settings, record: Record) -> Iterator[str]:
         yield f"sha256:{sha256} {last}"
 
 
-class Consent:
+class ConsentVerb:
     """The verb `consent`."""
 
     EXAMPLE = """  sightline consent yes openai
@@ -120,7 +120,7 @@ def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
     if command.answer == "list":
         with opened(settings) as record:
             consents = dict(record.consents())
-        return terminal.Answer({"consents": {**consents}}, list_consents(settings, consents))
+        return terminal.CliAnswer({"consents": {**consents}}, list_consents(settings, consents))
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
@@ -132,4 +132,4 @@ def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
     if no:
         return replace(no, what=f"the consent could not be written: {no.what}")
     sentence = describe_consent(settings, provider, given=given)
-    return terminal.Answer({"provider": provider, "consent": given}, [sentence])
+    return terminal.CliAnswer({"provider": provider, "consent": given}, [sentence])

@@ -23,7 +23,6 @@ from sightline.commands.values import (
     UseModel,
     sides,
 )
-from sightline.grounding.formats import FORMATS
 from sightline.model import crop
 from sightline.model.asking import LOCAL
 from sightline.model.crop import Crop, Region
@@ -303,6 +302,8 @@ def _find_grounding_fault(given: _Given) -> str:
 
 
 def _build_grounding_add(given: _Given, name: str) -> Command | Refusal:
+    from sightline.grounding.formats import FORMATS  # with all their readers, which few commands need
+
     model = _check_model(given, name)
     form = given.option("format")
     if isinstance(model, Refusal):

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sightline.model.crop import REGIONS
+from sightline.model.crop import CROP_FORMS
 from sightline.settings.keys import KEYS, Key
 from sightline.settings.kinds import FLAG
 
 NAME = "/vision-proxy"
-CROP_FORMS = f"r=NAME ({', '.join(REGIONS)}), n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels"
-"""How a part of an image is named."""
 
 _KEYS = {key.name: key for key in KEYS}
 SETTINGS: Mapping[str, Key] = {

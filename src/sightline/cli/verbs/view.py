@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.cli import terminal
-from sightline.commands.table import CROP_FORMS
+from sightline.model.crop import CROP_FORMS
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sightline.chat.changes import NOT_SENT, NOTHING_AGREED
+from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
 from sightline.passes.words import SENT
 from sightline.settings import load
 from sightline.store import open_record
@@ -62,7 +62,7 @@ def test_all_verbs_are_done_where_the_user_types_them(tmp_path: Path) -> None:
             assert {each["params"]["sessionId"] for each in ours.updates} == {session}
         assert ours.prompts() == []
     settings = load()
-    assert (settings.mode, settings.values["maxBatch"], settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
+    assert (settings.mode, settings.max_batch, settings.named_seer) == ("off", 2, ("zai", "glm-5.3v"))
 
 
 def close_to_writers(record: Path) -> None:

@@ -16,15 +16,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pkgutil import iter_modules
 from signal import SIGKILL, SIGTERM
 
-from sightline.cli.main import VERBS, main
+from sightline.cli import verbs
+from sightline.cli.main import main
 
 _LOADED = multiprocessing.get_context("forkserver")
 _LOADED.set_forkserver_preload(
     [
-        *(f"sightline.cli.{verb.replace('-', '_')}" for verb in VERBS),
-        *(f"sightline.{room}" for room in ("commands", "look", "seers.registry", "cli.compose")),
+        *(f"sightline.cli.verbs.{module.name}" for module in iter_modules(verbs.__path__)),
+        *(f"sightline.cli.{verb}" for verb in ("run", "setup", "doctor", "store")),
+        *(f"sightline.{room}" for room in ("commands.answer", "look", "seers.registry", "cli.compose")),
         *(f"sightline.surfaces.{part}" for part in ("acp.relay", "acp.eyes", "acp.ready", "mcp.service")),
         "mcp.server.streamable_http_manager",
     ]

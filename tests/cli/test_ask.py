@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli.terminal import dollars
+from sightline.cli.terminal import format_dollars
 from sightline.passes.words import SENT
 from tests.cli.command import sightline, typed
 from tests.look.answering import MP4, Model, saying, settle
@@ -204,11 +204,11 @@ def test_usage_sums_up_what_was_asked(folder: Path, model: Model) -> None:
 @requirement("ask.usage", "cli.usage")
 def test_what_is_free_does_not_hide_that_other_prices_are_unknown(folder: Path, model: Model) -> None:
     assert sightline("describe", "shot.png", "--model", "local", folder=folder).code == 0
-    assert sightline("usage").out.endswith(f", {dollars(0)}\n")
+    assert sightline("usage").out.endswith(f", {format_dollars(0)}\n")
     assert sightline("ask", "shot.png", "what is it?", folder=folder).code == 0
     both = sightline("usage").out.splitlines()[-1]
     assert numbers(both) == ["2", "1,287", "48"]
-    assert not both.endswith(dollars(0))
+    assert not both.endswith(format_dollars(0))
     no = sightline("usage", "--receipts", "0")
     assert (no.code, "--receipts" in no.err, "'0'" in no.err) == (2, True, True)
 

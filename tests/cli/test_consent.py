@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.chat.changes import NOT_SENT, NOTHING_AGREED
+from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
 from sightline.passes.words import SENT
 from sightline.store import open_record
 from tests.cli.command import ALONE, assert_refused, sightline

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sightline.cli.out import ENDINGS
-from sightline.cli.terminal import dollars
+from sightline.cli.terminal import ENDINGS, format_dollars
 from sightline.passes.words import SENT
 from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
 from tests.engine.parts import picture
@@ -201,8 +200,8 @@ def test_with_no_key_and_no_network_it_reads_whatever_is_asked(folder: Path) -> 
     assert (ended.code, ended.err) == (0, "")
     assert '"GB 294 8371 06"' in ended.out
     assert "by local" in ended.out
-    assert ended.out.endswith(f"[Vision Proxy] {dollars(0)}\n")
-    assert sightline("usage", folder=folder).out.endswith(f", {dollars(0)}\n")
+    assert ended.out.endswith(f"[Vision Proxy] {format_dollars(0)}\n")
+    assert sightline("usage", folder=folder).out.endswith(f", {format_dollars(0)}\n")
     other = sightline("describe", "form.png", "--question", "What breed is the dog?", env=ALONE, folder=folder)
     assert (other.code, "GB 294 8371 06" in other.out) == (0, True)
 
@@ -280,8 +279,8 @@ def test_words_that_are_no_text_are_asked_about_all_the_same(folder: Path) -> No
     ("cost", "said"), [(0.00004, r"[a-z ]+\$0\.0001"), (0.0001, r"\$0\.0001"), (12.5, r"\$12\.5000")]
 )
 def test_what_costs_nothing_is_free_and_what_costs_little_is_not(cost: float, said: str) -> None:
-    assert re.fullmatch(said, dollars(cost))
-    assert re.fullmatch(r"[a-z ]+", dollars(0.0))
+    assert re.fullmatch(said, format_dollars(cost))
+    assert re.fullmatch(r"[a-z ]+", format_dollars(0.0))
 
 
 @requirement("cli.person")

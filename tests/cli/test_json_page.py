@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 from sightline.cli.main import VERBS
-from sightline.cli.verb import Verb
 from sightline.model.receipt import Filed, Line, Receipt
 from sightline.store import open_record
 from tests.cli.command import Ended, sightline
@@ -116,7 +115,7 @@ def test_no_command_that_prints_json_is_left_out() -> None:
     shown = [line.split() for line, _ in BLOCKS]
     for name, (_, load) in VERBS.items():
         parser = ArgumentParser()
-        cast("Verb", load()).arguments(parser)
+        load().arguments(parser)
         for words in actions(parser):
             asked = [name, *words]
             assert any(line[: len(asked)] == asked for line in shown), f"sightline {' '.join(asked)} --json"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from sightline import __version__
-from sightline.cli import config
 from sightline.cli.main import VERBS, main
-from sightline.cli.verb import say
+from sightline.cli.terminal import say
+from sightline.cli.verbs import config
 from tests.cli.command import COMMAND, environment, sightline
 from tests.look.bad import PNG
 from tests.requirements import requirement

@@ -211,14 +211,14 @@ def test_a_no_that_also_comes_without_a_picture_is_not_about_the_picture() -> No
     ],
 )
 def test_the_wire_follows_from_the_address(address: str, wire: str) -> None:
-    from sightline.cli.probe import _spoken
+    from sightline.cli.verbs.probe import _choose_wire
     from sightline.look.upstreams import reached
     from sightline.model.refusal import Refusal
     from sightline.settings import load
 
     upstream = reached(load({}), address)
     assert not isinstance(upstream, Refusal)
-    assert _spoken(upstream, address) == wire
+    assert _choose_wire(upstream, address) == wire
 
 
 @requirement("cli.exit")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from sightline.cli.out import ENDINGS
+from sightline.cli.terminal import ENDINGS
 from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Image

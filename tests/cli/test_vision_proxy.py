@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sightline.cli.memory import opened
+from sightline.cli.verbs import opened
 from sightline.settings import load
 from tests.cli.command import assert_refused, sightline
 from tests.engine.parts import picture
@@ -35,7 +35,7 @@ def test_a_setting_is_set_and_says_so(words: list[str], key: str, value: object)
     ended = sightline("vision-proxy", *words)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("[Vision Proxy] ")
-    assert load().values[key] == value
+    assert load().json_values[key] == value
 
 
 @requirement("FR-1.7", "command.errors")
@@ -72,7 +72,7 @@ def test_what_the_environment_fixes_is_not_changed(home: Path) -> None:
 @requirement("FR-4.1.2", "FR-4.1.1.excluded", "FR-4.7")
 def test_grounding_models_are_added_removed_listed_and_reset() -> None:
     def held() -> Any:
-        return load().values["groundingModels"]
+        return load().json_values["groundingModels"]
 
     known = sightline("vision-proxy", "grounding-models", "add", "ollama/qwen3-vl:8b")
     assert (known.code, known.err) == (0, "")

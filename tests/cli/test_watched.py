@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sightline.cli import logs
+from sightline.cli import listening
 from sightline.cli.agents import AGENTS, omits
 from tests.cli.command import ALONE, sightline
 from tests.cli.test_serve import get, serving
@@ -121,7 +121,7 @@ def test_of_a_fault_its_kind_and_place_are_logged_and_none_of_its_words() -> Non
         trouble = (ValueError, fault, fault.__traceback__)
     for logger, message in (("sightline", "unreadable"), ("asyncio", f"odd: {KEY}")):
         record = logging.LogRecord(logger, logging.ERROR, __file__, 1, message, (), trouble)
-        text = logs._Lines().format(record)
+        text = listening._Lines().format(record)
         assert KEY not in text
         said = json.loads(text)
         assert (said["level"], said["fault"]) == ("error", "ValueError")

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from argparse import ArgumentParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.commands import NAME, USAGE, is_command, parse, parse_words, shell, usage
-from sightline.commands.values import (
+from sightline.cli.terminal import add_arguments
+from sightline.commands import (
+    NAME,
     SETTINGS,
+    VERBS,
+    format_shell,
+    is_command,
+    parse,
+    parse_arguments,
+    parse_words,
+    quote_word,
+    usage,
+)
+from sightline.commands.values import (
     Change,
     Command,
     Consent,
@@ -21,7 +33,6 @@ from sightline.commands.values import (
     Status,
     UseModel,
 )
-from sightline.commands.words import typed
 from sightline.grounding.formats import FORMATS
 from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region
 from sightline.model.refusal import Refusal
@@ -30,7 +41,7 @@ from tests.requirements import requirement
 
 def _typed(command: Command) -> str:
     """A command as a person would type it."""
-    return " ".join([NAME, *map(typed, command.words)])
+    return " ".join([NAME, *map(quote_word, command.words)])
 
 
 GOOD: dict[str, Command] = {
@@ -183,14 +194,14 @@ def test_a_malformed_command_is_refused_in_one_line_with_the_way_out(typed: str,
     assert len(str(refusal).splitlines()) == 1
     verb = typed.split()[0]
     if NAME in refusal.remedy:
-        assert refusal.remedy.endswith(usage(verb if verb in USAGE else "mode"))
+        assert refusal.remedy.endswith(usage(verb if verb in VERBS else "mode"))
 
 
 @requirement("command.errors")
 def test_a_verb_that_is_nearly_right_is_named() -> None:
     refusal = parse(f"{NAME} descirbe a.png")
     assert isinstance(refusal, Refusal)
-    assert [verb for verb in USAGE if verb in refusal.remedy.replace("?", "").split()] == ["describe"]
+    assert [verb for verb in VERBS if verb in refusal.remedy.replace("?", "").split()] == ["describe"]
 
 
 @pytest.mark.parametrize(
@@ -260,12 +271,12 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 def test_a_command_that_is_written_out_is_read_as_the_same(command: Command) -> None:
     assert parse(_typed(command)) == command
     assert parse_words(command.words) == command
-    if "\x00" not in shell(command):
-        assert shlex.split(shell(command)) == ["sightline", "vision-proxy", *command.words]
+    if "\x00" not in format_shell(command):
+        assert shlex.split(format_shell(command)) == ["sightline", "vision-proxy", *command.words]
 
 
 SHARDS = st.sampled_from(
-    [*USAGE, *SETTINGS, "add", "remove", "yes", "--", "--crop", "--question", "--model", "--save", "--yes", "--format",
+    [*VERBS, *SETTINGS, "add", "remove", "yes", "--", "--crop", "--question", "--model", "--save", "--yes", "--format",
      "0:r=top", "1:", "n=1,2,3,4", "0:p=1,2,3,4", '"', "'", "“", "”", "\\", "a.png", "a/b", "=", "off", "7", "\n",
      "\x00", "²:r=top", "٣"]
 )  # fmt: skip
@@ -282,3 +293,41 @@ def test_no_words_are_too_odd_to_answer(words: list[str], space: str) -> None:
             assert len(str(found).splitlines()) == 1
         else:
             assert parse(_typed(found)) == found
+
+
+SHELL = {
+    "describe a.png b.png": Describe(("a.png", "b.png")),
+    "describe -- --odd.png": Describe(("--odd.png",)),
+    "describe a.png --question=--save --crop r=top": Describe(("a.png",), "--save", ((0, Region("top")),)),
+    "describe a b --crop 1:r=top --crop 0:r=left --model local": Describe(
+        ("a", "b"), crops=((1, Region("top")), (0, Region("left"))), model="local"
+    ),
+    "describe a.png --save": Describe(("a.png",), save=True),
+    "redescribe a.png --model a/b": Redescribe("a.png", "a/b"),
+    "consent": Consent(),
+    "consent yes openai": Consent("yes", "openai"),
+    "model a/b": UseModel("a/b"),
+    "mode always": Change("mode", "always"),
+    "grounding-models add a/b --format unit_xyxy --yes": GroundingModels("add", "a/b", "unit_xyxy", yes=True),
+    "status": Status(),
+}
+
+
+@requirement("command.words")
+@pytest.mark.parametrize(("words", "expected"), SHELL.items())
+def test_a_shell_parses_the_arguments_of_the_same_table(words: str, expected: Command) -> None:
+    verb, *rest = words.split()
+    parser = ArgumentParser()
+    add_arguments(parser, verb)
+    assert parse_arguments(verb, vars(parser.parse_args(rest))) == expected
+    assert parse(f"{NAME} {words}") == expected
+
+
+@pytest.mark.parametrize("words", ["describe a.png --crop 1:r=top", "describe a.png --model b", "redescribe a#crop:1"])
+def test_arguments_of_a_shell_are_checked_as_those_of_a_chat(words: str) -> None:
+    verb, *rest = words.split()
+    parser = ArgumentParser()
+    add_arguments(parser, verb)
+    refusal = parse_arguments(verb, vars(parser.parse_args(rest)))
+    assert isinstance(refusal, Refusal)
+    assert refusal == parse(f"{NAME} {words}")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sightline.chat.changes import NOTHING_AGREED
-from sightline.commands import USAGE, is_command, parse
+from sightline.commands import VERBS, is_command
+from sightline.commands.answer import NOTHING_AGREED
 from sightline.commands.values import Describe, Redescribe
 from sightline.model.crop import Region
 from sightline.model.refusal import Refusal
-from sightline.surfaces.mcp.catalog import PROMPTS, command
+from sightline.surfaces.mcp.catalog import list_arguments, read_prompt
 from tests.cli.command import sightline
 from tests.look.eyes import eyes, named
 from tests.mcp.serving import Way, client
@@ -40,7 +40,7 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
     with eyes("<vision_proxy_x> four colours") as provider:
         async with client(way, folder, env=named(provider)) as one:
             listed = (await one.list_prompts()).prompts
-            assert [prompt.name for prompt in listed] == list(USAGE)
+            assert [prompt.name for prompt in listed] == list(VERBS)
             needed = {prompt.name: [each.name for each in prompt.arguments or () if each.required] for prompt in listed}
             assert needed["describe"] == ["images"]
             assert needed["mode"] == ["value"]
@@ -83,30 +83,25 @@ async def test_every_verb_is_a_prompt_that_answers(way: Way, folder: Path) -> No
 @requirement("mcp.prompts")
 def test_what_is_filled_in_becomes_the_command() -> None:
     filled = {"images": 'a.png "my shot.png"', "question": 'what is "this"?', "crop": "0:r=top 1:r=left"}
-    text = command("describe", filled)
-    assert isinstance(text, str)
     parts = ((0, Region("top")), (1, Region("left")))
-    assert parse(text) == Describe(("a.png", "my shot.png"), 'what is "this"?', parts)
-    assert parse(str(command("redescribe", {"image": "--a b.png"}))) == Redescribe("--a b.png")
-    assert PROMPTS.keys() == USAGE.keys()
+    assert read_prompt("describe", filled) == Describe(("a.png", "my shot.png"), 'what is "this"?', parts)
+    assert read_prompt("redescribe", {"image": "--a b.png"}) == Redescribe("--a b.png")
 
 
 @requirement("mcp.prompts")
-@given(some.sampled_from([*PROMPTS, "nothing"]), some.dictionaries(some.text(max_size=12), some.text(max_size=40)))
+@given(some.sampled_from([*VERBS, "nothing"]), some.dictionaries(some.text(max_size=12), some.text(max_size=40)))
 def test_whatever_is_filled_in_is_a_command_or_a_no(verb: str, filled: dict[str, str]) -> None:
-    names = [blank.name for blank in PROMPTS.get(verb, ("", ()))[1]]
+    names = [argument.name for argument, _ in list_arguments(verb)] if verb in VERBS else []
     for given_ in (filled, dict(zip(names, filled.values(), strict=False))):
-        text = command(verb, given_)
-        if isinstance(text, Refusal):
-            assert text.remedy
-            continue
-        asked = parse(text)
-        assert isinstance(asked, Refusal) or asked.words[0] == verb, text
+        asked = read_prompt(verb, given_)
+        if isinstance(asked, Refusal):
+            assert asked.remedy
+        else:
+            assert asked.words[0] == verb
 
 
 @given(some.text(min_size=1, max_size=60))
 def test_a_question_and_a_path_arrive_as_they_are(words: str) -> None:
-    text = command("redescribe", {"image": words})
-    asked = text if isinstance(text, Refusal) else parse(text)
+    asked = read_prompt("redescribe", {"image": words})
     if isinstance(asked, Redescribe):
         assert asked.image == words.strip()

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 
 from sightline.cli import compose
-from sightline.cli.address import bind, url_on
+from sightline.cli.listening import bind, url_on
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.server import serve_app

@@ -8,12 +8,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.capability import ImageCapability
+from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream
 from sightline.settings import FILE_NAME, KEYS, Settings, load
 from tests.refusals import assert_refusal
@@ -45,11 +47,31 @@ def mode_of(path: Path) -> int:
 
 def test_with_nothing_set_every_key_has_its_default(home: Path) -> None:
     settings = load(env(home))
-    assert dict(settings.values) == {key.name: key.default for key in KEYS}
+    assert dict(settings.json_values) == {key.name: key.default for key in KEYS}
     assert set(settings.sources.values()) == {"default"}
     assert settings.warnings == ()
     assert settings.file == home / FILE_NAME
     assert settings.folder == home / "record"
+
+
+def test_settings_have_a_typed_field_for_each_key(home: Path) -> None:
+    hints, own = get_type_hints(Settings), {"file", "folder", "sources", "warnings", "json_values", "environment"}
+    assert sorted(key.field for key in KEYS) == sorted(hints.keys() - own)
+    settings = load(env(home, SIGHTLINE_RETENTION="turns:2", SIGHTLINE_RETENTION_PASTED="retire"))
+    for key in KEYS:
+        value, hint = getattr(settings, key.field), hints[key.field]
+        if get_origin(hint) is Literal:
+            assert value in get_args(hint), key.name
+        else:
+            assert isinstance(value, get_origin(hint) or hint), key.name
+    assert settings.retention == Retention(2, pasted=True)
+
+
+def test_overridden_values_are_typed_and_have_their_source(home: Path) -> None:
+    before = load(env(home))
+    after = before.override({"network": "on", "fsReach": ["/data"]}, "file")
+    assert (after.network, after.fs_reach, after.sources["network"]) == (True, (Path("/data"),), "file")
+    assert after.override({"network": "off", "fsReach": []}, "default") == before
 
 
 def test_every_default_is_within_its_own_range() -> None:
@@ -78,7 +100,7 @@ def test_a_file_of_the_older_program_loads_unchanged(home: Path) -> None:
     }
     write(home, held)
     settings = load(env(home))
-    assert {name: settings.values[name] for name in held} == held
+    assert {name: settings.json_values[name] for name in held} == held
     assert settings.named_seer == ("anthropic", "claude-haiku-5-5")
     assert settings.system_prompt == "Look."
     assert settings.warnings == ()
@@ -154,14 +176,14 @@ def test_what_is_out_of_range_is_ignored_with_a_warning_and_refused_by_a_command
     write(home, {name: value})
     settings = load(env(home))
     default = next(key.default for key in KEYS if key.name == name)
-    assert (settings.values[name], settings.sources[name]) == (default, "default")
+    assert (settings.json_values[name], settings.sources[name]) == (default, "default")
     assert [warning.split(" ")[0] for warning in settings.warnings] == [name]
     if name == "provider":
         return  # every text is a provider's name
     text = value if isinstance(value, str) else json.dumps(value)
     variable = next(key.variables[0] for key in KEYS if key.name == name)
     from_environment = load(env(home / "other", **{variable: text}))
-    assert from_environment.values[name] == default
+    assert from_environment.json_values[name] == default
     assert [variable in warning for warning in from_environment.warnings] == [True]
     refusal = load(env(home)).save(name, text)
     assert refusal is not None
@@ -184,7 +206,7 @@ def test_what_can_only_be_a_mistake_is_refused_by_a_command_and_told_of_in_a_fil
     assert not (home / FILE_NAME).exists()
     write(home, {name: value})
     settings = load(env(home))
-    assert settings.values[name] == value, "a tool is not offered because another was misspelt"
+    assert settings.json_values[name] == value, "a tool is not offered because another was misspelt"
     (advice,) = settings.advice
     assert advice.startswith(f"{name} (file): ")
     assert f"'{wrong}'" in advice
@@ -336,13 +358,13 @@ def test_two_who_change_the_settings_at_once_lose_nothing(home: Path) -> None:
 def test_a_key_below_another_may_be_nested_too_and_outlives_a_change_of_that(home: Path, held: object) -> None:
     write(home, held)
     settings = load(env(home))
-    assert (settings.values["retention"], settings.values["retention.pasted"]) == ("auto", "retire")
+    assert (settings.json_values["retention"], settings.json_values["retention.pasted"]) == ("auto", "retire")
     assert settings.warnings == ()
     assert settings.save("retention", "off") is None
     settings = load(env(home))
-    assert (settings.values["retention"], settings.values["retention.pasted"]) == ("off", "retire")
+    assert (settings.json_values["retention"], settings.json_values["retention.pasted"]) == ("off", "retire")
     assert settings.save("retention.pasted", "keep") is None
-    assert load(env(home)).values["retention.pasted"] == "keep"
+    assert load(env(home)).json_values["retention.pasted"] == "keep"
 
 
 @requirement("settings.broken_file")
@@ -478,7 +500,7 @@ def test_a_settings_file_in_a_projects_folder_is_never_read(
     for folder in (tmp_path, tmp_path / ".sightline", tmp_path / ".config" / "sightline"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / FILE_NAME).write_text('{"baseUrl": "https://evil.example.com", "mode": "always", "network": "on"}')
-    assert load(env(home)).values == load(env(home / "empty")).values
+    assert load(env(home)).json_values == load(env(home / "empty")).json_values
     relative = load(env(home, SIGHTLINE_CONFIG=FILE_NAME))
     assert relative.base_url == ""
     assert [warning.split()[0] for warning in relative.warnings] == ["SIGHTLINE_CONFIG"]
@@ -505,7 +527,7 @@ def test_without_a_home_the_platforms_own_folders_are_used(tmp_path: Path) -> No
 def test_no_environment_is_an_error(variables: dict[str, str]) -> None:
     settings = load({"SIGHTLINE_HOME": "/nowhere", **variables})
     assert isinstance(settings, Settings)
-    assert [key.name for key in KEYS if key.kind.fault(settings.values[key.name])] == []
+    assert [key.name for key in KEYS if key.kind.fault(settings.json_values[key.name])] == []
     assert settings.upstreams is not None
 
 
@@ -535,8 +557,8 @@ def test_a_file_of_the_newer_version_of_the_older_program_loads_unchanged_and_st
     path = write(home, PROXY_1_4)
     settings = load(env(home))
     assert settings.warnings == ()
-    held = {name: value for name, value in PROXY_1_4.items() if name in settings.values and value is not None}
-    assert {name: settings.values[name] for name in held} == held
+    held = {name: value for name, value in PROXY_1_4.items() if name in settings.json_values and value is not None}
+    assert {name: settings.json_values[name] for name in held} == held
     assert {settings.sources[name] for name in held} == {"file"}
     assert settings.save("cacheSize", "7") is None
     assert json.loads(path.read_text("utf-8")) == {**PROXY_1_4, "cacheSize": 7}
@@ -579,11 +601,11 @@ def test_a_file_of_the_newer_version_of_the_older_program_loads_unchanged_and_st
 def test_each_key_has_its_default_and_is_set_by_its_variable_and_by_a_command(
     home: Path, name: str, default: object, variable: str, text: str, value: object
 ) -> None:
-    assert load(env(home)).values[name] == default
+    assert load(env(home)).json_values[name] == default
     fixed = load(env(home, **{variable: text}))
-    assert (fixed.values[name], fixed.sources[name]) == (value, f"environment {variable}")
+    assert (fixed.json_values[name], fixed.sources[name]) == (value, f"environment {variable}")
     assert load(env(home)).save(name, text) is None
-    assert (load(env(home)).values[name], load(env(home)).sources[name]) == (value, "file")
+    assert (load(env(home)).json_values[name], load(env(home)).sources[name]) == (value, "file")
 
 
 DOTTED = {"auxiliary.vision.model": "claude-haiku-5-5", "auxiliary.vision.provider": "anthropic"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.commands import command_in
+from sightline.commands import find_command
 from sightline.wire.typed import demands_data, newest, without
 from tests.requirements import requirement
 
@@ -52,7 +52,7 @@ IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "http
 )
 @requirement("command.recognised")
 def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -> None:
-    assert newest(items, command_in) == ASK
+    assert newest(items, find_command) == ASK
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_first_words_of_the_newest_message_are_a_command(items: list[Any]) -
 )
 @requirement("command.recognised")
 def test_other_words_are_none(items: Any) -> None:
-    assert newest(items, command_in) is None
+    assert newest(items, find_command) is None
 
 
 GIVEN: dict[str, Any] = {"functionResponse": {"name": "n", "response": {"output": "x"}}}
@@ -118,8 +118,8 @@ TOOL: dict[str, Any] = {"role": "tool", "tool_call_id": "t", "content": "x"}
 )
 @requirement("command.plain")
 def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
-    assert newest([user("hi"), CALL, item], command_in) is None
-    assert without([CALL, item, SAID, user("go on")], command_in) is None, "a model has heard it"
+    assert newest([user("hi"), CALL, item], find_command) is None
+    assert without([CALL, item, SAID, user("go on")], find_command) is None, "a model has heard it"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_text_beside_a_tool_result_is_no_command(item: dict[str, Any]) -> None:
 @requirement("command.plain")
 def test_text_beside_anything_that_is_not_known_is_no_command(beside: Any) -> None:
     for blocks in ([beside, text(ASK)], [text(ASK), beside], [REMINDER, IMAGE, text(ASK), beside]):
-        assert newest([{"role": "user", "content": blocks}], command_in) is None
+        assert newest([{"role": "user", "content": blocks}], find_command) is None
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ def test_text_beside_anything_that_is_not_known_is_no_command(beside: Any) -> No
 @requirement("command.plain")
 def test_a_part_of_gemini_beside_anything_that_is_not_known_is_no_command(beside: Any) -> None:
     for parts in ([beside, {"text": ASK}], [{"text": ASK}, beside]):
-        assert newest([{"role": "user", "parts": parts}], command_in) is None
+        assert newest([{"role": "user", "parts": parts}], find_command) is None
 
 
 @pytest.mark.parametrize("tag", ["bash-stdout", "system-reminder", "file", "local-command-stdout"])
 @requirement("command.plain")
 def test_a_command_behind_what_a_client_has_put_into_the_same_text_is_none(tag: str) -> None:
     """A file could close the tag around its own text and go on with a command."""
-    assert newest([user(f"<{tag}>x</{tag}>\n{ASK}")], command_in) is None
-    assert newest([user(ASK), user("<bash-stdout>x</bash-stdout>")], command_in) is None
+    assert newest([user(f"<{tag}>x</{tag}>\n{ASK}")], find_command) is None
+    assert newest([user(ASK), user("<bash-stdout>x</bash-stdout>")], find_command) is None
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_command_behind_what_a_client_has_put_into_the_same_text_is_none(tag: 
 )
 @requirement("command.plain")
 def test_images_documents_and_words_stand_beside_a_command(beside: Any) -> None:
-    assert newest([user(text(ASK), beside)], command_in) == ASK
+    assert newest([user(text(ASK), beside)], find_command) == ASK
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_images_documents_and_words_stand_beside_a_command(beside: Any) -> None:
 )
 @requirement("command.plain")
 def test_images_and_files_of_gemini_stand_beside_a_command(beside: Any) -> None:
-    assert newest([{"role": "user", "parts": [{"text": ASK}, beside]}], command_in) == ASK
+    assert newest([{"role": "user", "parts": [{"text": ASK}, beside]}], find_command) == ASK
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_images_and_files_of_gemini_stand_beside_a_command(beside: Any) -> None:
 )
 @requirement("command.plain")
 def test_only_a_plain_text_block_is_a_command(part: Any) -> None:
-    assert newest([{"role": "user", "content": [part]}], command_in) is None
-    assert newest([{"role": "user", "content": [part, text(ASK)]}], command_in) is None, (
+    assert newest([{"role": "user", "content": [part]}], find_command) is None
+    assert newest([{"role": "user", "content": [part, text(ASK)]}], find_command) is None, (
         "it is not the first thing said"
     )
 
@@ -244,7 +244,7 @@ def test_only_a_plain_text_block_is_a_command(part: Any) -> None:
 )
 @requirement("command.plain")
 def test_only_a_plain_part_of_gemini_is_a_command(part: Any) -> None:
-    assert newest([{"role": "user", "parts": [part]}], command_in) is None
+    assert newest([{"role": "user", "parts": [part]}], find_command) is None
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,8 @@ def test_only_a_plain_part_of_gemini_is_a_command(part: Any) -> None:
 )
 @requirement("command.plain")
 def test_marks_that_say_nothing_about_who_typed_it_do_not_matter(part: Any) -> None:
-    assert newest([user(part)], command_in) == ASK
-    assert newest([CALL, TOOL, user(part)], command_in) == ASK, "a message of its own behind the result of a tool"
+    assert newest([user(part)], find_command) == ASK
+    assert newest([CALL, TOOL, user(part)], find_command) == ASK, "a message of its own behind the result of a tool"
 
 
 @pytest.mark.parametrize(
@@ -302,22 +302,22 @@ def test_a_request_for_words_demands_no_data(free: Any) -> None:
 @requirement("command.cut")
 def test_earlier_commands_and_their_answers_are_found_wherever_they_stand() -> None:
     asked, after = user("what is it?"), user("and now?")
-    assert without([user(ASK), SAID, asked], command_in) == (2,)
-    assert without([asked, MODEL, user(ASK), SYSTEM, SAID, after], command_in) == (0, 1, 3, 5)
-    assert without([asked, MODEL, user(ASK), SAID, user(ASK), SAID, after], command_in) == (0, 1, 6)
-    assert without([user(ASK), after], command_in) == (1,), "nobody has answered"
-    assert without([user(ASK), user(REMINDER), SAID, after], command_in) == (1, 3)
-    assert without([asked, MODEL, after], command_in) is None
-    assert without([user(ASK), SAID, user(ASK)], command_in) == (2,), "the newest one is what this request asks"
+    assert without([user(ASK), SAID, asked], find_command) == (2,)
+    assert without([asked, MODEL, user(ASK), SYSTEM, SAID, after], find_command) == (0, 1, 3, 5)
+    assert without([asked, MODEL, user(ASK), SAID, user(ASK), SAID, after], find_command) == (0, 1, 6)
+    assert without([user(ASK), after], find_command) == (1,), "nobody has answered"
+    assert without([user(ASK), user(REMINDER), SAID, after], find_command) == (1, 3)
+    assert without([asked, MODEL, after], find_command) is None
+    assert without([user(ASK), SAID, user(ASK)], find_command) == (2,), "the newest one is what this request asks"
 
 
 @requirement("command.cut")
 def test_of_a_command_s_message_all_else_stays() -> None:
     after = user("what is in the picture?")
-    assert without([user(IMAGE, REMINDER, text(ASK)), SAID, after], command_in) == (user(IMAGE, REMINDER), 2)
+    assert without([user(IMAGE, REMINDER, text(ASK)), SAID, after], find_command) == (user(IMAGE, REMINDER), 2)
     gemini: dict[str, Any] = {"parts": [{"text": "<session_context>x</session_context>"}, {"text": ASK}]}
     kept = {"parts": gemini["parts"][:1]}
-    assert without([gemini, {"role": "model", "parts": [{"text": ASK}]}, after], command_in) == (kept, 2)
+    assert without([gemini, {"role": "model", "parts": [{"text": ASK}]}, after], find_command) == (kept, 2)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_of_a_command_s_message_all_else_stays() -> None:
 )
 @requirement("command.cut")
 def test_what_a_model_has_answered_stays_with_its_answer(items: list[Any]) -> None:
-    assert without(items, command_in) is None
+    assert without(items, find_command) is None
 
 
 _leaf = st.none() | st.integers() | st.sampled_from([ASK, "hi", "<a>", " "])
@@ -343,10 +343,10 @@ _item = st.dictionaries(st.sampled_from(["role", "content", "parts", "tool_calls
 
 @given(st.lists(_item) | _leaf)
 def test_any_body_is_read_without_a_fault(items: Any) -> None:
-    found = without(items, command_in)
+    found = without(items, find_command)
     whole = [each for each in found or () if isinstance(each, int)]
     assert whole == sorted(set(whole))
     assert all(0 <= number < len(items) for number in whole)
     assert found is None or len(found) <= len(items)
-    newest(items, command_in)
+    newest(items, find_command)
     demands_data(items)

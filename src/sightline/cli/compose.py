@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
-from sightline.chat import answered
+from sightline.commands.answer import answer_text
 from sightline.look.analyze_result import Failed
 from sightline.look.ask_envelope import Unanswered
 from sightline.look.doors import Behalf, Door, Turns, granted, workers
@@ -115,13 +115,13 @@ def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers:
     credential = next(filter(None, (headers.get(name.decode(), "") for name in CREDENTIALS)), ANYBODY)
     scope = whole.record.scope_of(credential)
     door = _door(whole, reach, scope, turns=turns(scope))
-    is_known = credential != ANYBODY or whole.settings.values["listImages"] == "all"
+    is_known = credential != ANYBODY or whole.settings.list_images == "all"
     return door if is_known else replace(door, here=reach.roots)
 
 
 def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:
     """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
-    wanted = whole.settings.values["tool"]
+    wanted = whole.settings.tool
     listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
     blind, seeing = (
         [_offer(listed[name]) for name in names if name in listed and wanted != "off"]
@@ -172,4 +172,4 @@ def _door(
 def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
     """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
     known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    return answered(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)
+    return answer_text(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)

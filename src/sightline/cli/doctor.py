@@ -11,12 +11,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
-from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, omits
-from sightline.cli.logs import quiet
-from sightline.cli.memory import bytes_in, learnt, opened
-from sightline.cli.terminal import progress
-from sightline.cli.verb import add_json, answer
+from sightline.cli.listening import DEFAULT_PORT, port, url_of
+from sightline.cli.terminal import add_json, answer, progress
+from sightline.cli.verbs import bytes_in, learnt, opened, quiet
 from sightline.model.asking import LOCAL
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
@@ -65,7 +63,7 @@ def _report(settings: Settings, here: str, health: Report) -> Report:
 def _settings(settings: Settings) -> Report:
     there = settings.file.is_file()
     warnings = [*settings.warnings, *settings.advice]
-    network = str(settings.values["network"])
+    network = str(settings.json_values["network"])
     return {
         "file": str(settings.file), "exists": there, "mode": settings.mode, "network": network, "warnings": warnings
     }  # fmt: skip

@@ -14,31 +14,29 @@ from sightline import __version__
 
 TYPE_CHECKING = False  # as in the package itself: `--help` loads nothing that it does not show
 if TYPE_CHECKING:
-    from types import ModuleType
+    from sightline.cli.terminal import Verb
 
-    from sightline.cli.verb import Verb
-
-VERBS: Mapping[str, tuple[str, Callable[[], ModuleType]]] = {
-    "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.serve")),
+VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
+    "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.verbs.serve")),
     "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
     "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
     "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
-    "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.view")),
-    "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.describe")),
-    "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.redescribe")),
-    "vision-proxy": ("the commands of /vision-proxy", lambda: import_module("sightline.cli.vision_proxy")),
-    "ask": ("ask about an image or a PDF", lambda: import_module("sightline.cli.ask")),
-    "video": ("ask about a video", lambda: import_module("sightline.cli.video")),
-    "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.prepare")),
-    "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.mcp")),
-    "acp": ("stand between an ACP editor and its agent", lambda: import_module("sightline.cli.acp")),
-    "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.probe")),
-    "models": ("show or fetch what reads images on this machine", lambda: import_module("sightline.cli.models")),
-    "config": ("show or change settings", lambda: import_module("sightline.cli.config")),
-    "usage": ("show what looking has cost", lambda: import_module("sightline.cli.usage")),
-    "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.forget")),
+    "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.verbs.view")),
+    "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.verbs.describe")),
+    "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.verbs.describe").RedescribeVerb),
+    "vision-proxy": ("the commands of /vision-proxy", lambda: import_module("sightline.cli.verbs.vision_proxy")),
+    "ask": ("ask about an image or a PDF", lambda: import_module("sightline.cli.verbs.ask")),
+    "video": ("ask about a video", lambda: import_module("sightline.cli.verbs.ask").VideoVerb),
+    "prepare": ("show what the proxy does to a request body", lambda: import_module("sightline.cli.verbs.prepare")),
+    "mcp": ("serve the tools to an MCP host", lambda: import_module("sightline.cli.verbs.mcp")),
+    "acp": ("stand between an ACP editor and its agent", lambda: import_module("sightline.cli.verbs.acp")),
+    "probe": ("find out whether a model really sees", lambda: import_module("sightline.cli.verbs.probe")),
+    "models": ("show or fetch what reads images on this machine", lambda: import_module("sightline.cli.verbs.models")),
+    "config": ("show or change settings", lambda: import_module("sightline.cli.verbs.config")),
+    "usage": ("show what looking has cost", lambda: import_module("sightline.cli.verbs.usage")),
+    "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.verbs.forget")),
     "store": ("repair the record", lambda: import_module("sightline.cli.store")),
-    "consent": ("say where images may be sent", lambda: import_module("sightline.cli.consent")),
+    "consent": ("say where images may be sent", lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb),
 }
 
 _INTERRUPTED, _USAGE = 130, 2
@@ -61,24 +59,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as trouble:
-        return _unwritten(trouble) if trouble.errno in _FULL else _fault(trouble)
+        return _report_full_disk(trouble) if trouble.errno in _FULL else _report_fault(trouble)
     except Exception as fault:  # noqa: BLE001, the outermost edge
-        return _fault(fault)
+        return _report_fault(fault)
 
 
-def _fault(fault: Exception) -> int:
+def _report_fault(fault: Exception) -> int:
     import logging
 
-    from sightline.cli.verb import say
+    from sightline.cli.terminal import say
 
     logging.getLogger(__name__).debug("a fault of Sightline's own", exc_info=fault)
     say(f"this is a fault of Sightline's own: {type(fault).__name__}: {fault}")
     return 1
 
 
-def _unwritten(trouble: OSError) -> int:
-    """The disk behind our output, or another, takes no more; nothing is left to be written at the end."""
-    from sightline.cli.verb import say
+def _report_full_disk(trouble: OSError) -> int:
+    """Say that a disk is full, and drop what is still buffered."""
+    from sightline.cli.terminal import say
 
     say(f"it cannot be written: {trouble.strerror} (see to the disk, or write elsewhere)")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -86,8 +84,6 @@ def _unwritten(trouble: OSError) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    from typing import cast
-
     if not argv:
         _top().print_help(sys.stderr)
         return _USAGE
@@ -95,7 +91,7 @@ def _run(argv: list[str]) -> int:
         return _no_verb(argv[0])
     name = _top().parse_known_args(argv[:1])[0].verb
     summary, load = VERBS[name]
-    verb = cast("Verb", load())
+    verb = load()
     parser = ArgumentParser(
         prog=f"sightline {name}",
         description=f"{summary[0].upper()}{summary[1:]}.",
@@ -105,31 +101,33 @@ def _run(argv: list[str]) -> int:
     )
     verb.arguments(parser)
     if {"-h", "--help"} & set(argv):
-        parser.description = _wrapped(parser.description or "")
+        parser.description = _wrap(parser.description or "")
     args = parser.parse_args(argv[1:])
     _name_logs()
-    return verb.run(args)
+    from sightline.cli.terminal import finish
+
+    return finish(verb.run(args), as_json=getattr(args, "json", False))
 
 
 def _no_verb(word: str) -> int:
     import difflib
 
-    from sightline.cli.verb import say
+    from sightline.cli.terminal import say
 
     close = difflib.get_close_matches(word, VERBS, 1)
     say(f"there is no verb {word!r:.60} ({f'did you mean {close[0]}?' if close else 'sightline --help lists them'})")
     return _USAGE
 
 
-def _wrapped(text: str) -> str:
-    """In lines that fit a terminal; the examples below it stay as they are."""
+def _wrap(text: str) -> str:
+    """Break a text into lines that fit a terminal."""
     from textwrap import fill
 
     return fill(text, 100)
 
 
 def _name_logs() -> None:
-    """What a library logs where nobody has set logging up is said as everything else is."""
+    """Print what libraries log as everything else is printed, where logging is not set up."""
     import logging
 
     if logging.lastResort is not None:

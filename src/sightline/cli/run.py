@@ -14,9 +14,9 @@ from socket import socket
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-from sightline.cli.address import bind, url_on
 from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.verb import list_files, refused, say, text_of, warn
+from sightline.cli.listening import bind, url_on
+from sightline.cli.terminal import list_files, refused, say, text_of, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 

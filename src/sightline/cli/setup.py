@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.address import DEFAULT_PORT, port, url_of
 from sightline.cli.agents import AGENTS, Agent, Aim
-from sightline.cli.verb import add_json, answer, refused, text_of
+from sightline.cli.listening import DEFAULT_PORT, port, url_of
+from sightline.cli.terminal import add_json, answer, refused, text_of
 from sightline.cli.writing import in_one_line, written
 from sightline.disk import write_whole
 from sightline.model.refusal import Refusal

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import add_json, answer, refused, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 

@@ -1,24 +1,13 @@
-"""What can be asked for by command, each verb a value that knows the words it is typed with."""
+"""The commands as values; each knows the words with which it is typed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sightline.commands.table import SETTINGS
 from sightline.model.crop import Crop, Normalized, Pixels, Region
-from sightline.settings.keys import KEYS, Key
-
-_KEYS = {key.name: key for key in KEYS}
-SETTINGS: Mapping[str, Key] = {
-    "mode": _KEYS["mode"],
-    "context": _KEYS["includeContext"],
-    "tool": _KEYS["tool"],
-    "max-images-per-call": _KEYS["maxImagesPerCall"],
-    "max-batch": _KEYS["maxBatch"],
-    "cache-size": _KEYS["cacheSize"],
-}
-"""The verbs that set something, and what they set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +20,9 @@ class Describe:
 
     @property
     def words(self) -> list[str]:
-        crops = [f"--crop={index}:{_written(part)}" for index, part in self.crops]
+        crops = [f"--crop={index}:{_write_crop(part)}" for index, part in self.crops]
         options = [*_option("question", self.question), *crops, *_option("model", self.model)]
-        return ["describe", *_beside(self.images, [*options, *_flag("save", given=self.save)])]
+        return ["describe", *_join(self.images, [*options, *_flag("save", given=self.save)])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +32,10 @@ class Redescribe:
 
     @property
     def words(self) -> list[str]:
-        return ["redescribe", *_beside((self.image,), _option("model", self.model))]
+        return ["redescribe", *_join((self.image,), _option("model", self.model))]
+
+    def as_describe(self) -> Describe:
+        return Describe((self.image,), model=self.model, save=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +45,23 @@ class Consent:
 
     @property
     def words(self) -> list[str]:
-        return ["consent", *_beside((self.answer, self.provider) if self.provider else (self.answer,), [])]
+        return ["consent", *_join((self.answer, self.provider) if self.provider else (self.answer,), [])]
 
 
 @dataclass(frozen=True, slots=True)
 class UseModel:
-    """The model that looks from now on."""
+    """Choose the model that looks from now on."""
 
     model: str  # provider/model, or local
 
     @property
     def words(self) -> list[str]:
-        return ["model", *_beside((self.model,), [])]
+        return ["model", *_join((self.model,), [])]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One setting, and a value that it may have."""
+    """Set one setting to a valid value."""
 
     key: str
     value: str | int | bool
@@ -86,17 +78,17 @@ class GroundingModels:
     action: Literal["add", "remove", "list", "reset"]
     model: str = ""
     format: str = ""  # empty: the one of its family
-    yes: bool = False  # whoever types it wants no question asked
+    yes: bool = False  # ask no question
 
     @property
     def words(self) -> list[str]:
         options = [*_option("format", self.format), *_flag("yes", given=self.yes)]
-        return ["grounding-models", self.action, *_beside((self.model,) if self.model else (), options)]
+        return ["grounding-models", self.action, *_join((self.model,) if self.model else (), options)]
 
 
 @dataclass(frozen=True, slots=True)
 class ListImages:
-    """The images of this conversation."""
+    """List the images of this conversation."""
 
     @property
     def words(self) -> list[str]:
@@ -113,8 +105,8 @@ class Status:
 Command = Describe | Redescribe | Consent | UseModel | Change | GroundingModels | ListImages | Status
 
 
-def alters(command: Command) -> bool:
-    """Does it change anything of the user's? Where a model could have typed it, it is answered with `shell` then."""
+def changes_settings(command: Command) -> bool:
+    """Return whether a command changes settings or consents, which only their user may do."""
     match command:
         case Consent(answer="list") | GroundingModels(action="list"):
             return False
@@ -123,8 +115,8 @@ def alters(command: Command) -> bool:
     return False
 
 
-def _beside(names: Sequence[str], options: list[str]) -> list[str]:
-    """Names and then options, but for names that look like options themselves."""
+def _join(names: Sequence[str], options: list[str]) -> list[str]:
+    """Put options behind names, or in front of `--` where a name looks like an option."""
     like_options = any(name.startswith("--") for name in names)
     return [*options, "--", *names] if like_options else [*names, *options]
 
@@ -141,11 +133,11 @@ def _flag(name: str, *, given: bool) -> list[str]:
     return [f"--{name}"] if given else []
 
 
-def _written(part: Crop) -> str:
+def _write_crop(part: Crop) -> str:
     if isinstance(part, Region):
         return f"r={part.name}"
-    return ("n=" if isinstance(part, Normalized) else "p=") + ",".join(map(_number, sides(part)))
+    return ("n=" if isinstance(part, Normalized) else "p=") + ",".join(map(_write_number, sides(part)))
 
 
-def _number(value: float) -> str:
+def _write_number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(value)

@@ -85,7 +85,7 @@ def _with_retention(settings: Settings, word: str | None) -> Settings | Refusal:
     value = key.kind.read(word)
     if fault := key.kind.fault(value):
         return Refusal("invalid_input", f"retention: {fault}", f"allowed: {key.kind.allowed}")
-    return replace(settings, values={**settings.values, key.name: value})
+    return settings.override({key.name: value})
 
 
 def _desk(settings: Settings) -> Desk | Refusal:

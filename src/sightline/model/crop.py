@@ -25,6 +25,8 @@ REGIONS: dict[str, tuple[float, float, float, float]] = {
     "left-half": (0, 0, _HALF, 1),
     "right-half": (_HALF, 0, _HALF, 1),
 }
+CROP_FORMS = f"r=NAME ({', '.join(REGIONS)}), n=X,Y,W,H in fractions, or p=X,Y,W,H in pixels"
+"""How a crop is written, for help texts; `parse` reads it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,27 @@
-"""What the user has laid down: the only reader of the environment and of settings files.
+"""The user's settings, typed: the only reader of the environment and of settings files.
 
-Environment over file over default, for each key on its own. What is out of range there is ignored with a
-warning; setting it is refused. A provider's key is never shown: only whether it is set.
+Each key is decided on its own: by the environment, else by the file, else by its default. A value out of range is
+ignored with a warning; setting one is refused. A provider's key is never shown, only whether it is set.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import platformdirs
 
-from sightline.model.capability import DEFAULT_CAPABILITY, ImageCapability, Trust, image_capability
-from sightline.model.fence import sound
-from sightline.model.profile import WireName
+from sightline.model.capability import ImageCapability, Trust
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode, Retention
 from sightline.model.scene import Json
 from sightline.model.upstream import Upstream
 from sightline.settings import file as files
 from sightline.settings.keys import KEYS, Key, find
-from sightline.settings.kinds import APIS, HIDDEN
+from sightline.settings.kinds import HIDDEN
 
 __all__ = ["FILE_NAME", "KEYS", "Key", "Settings", "find", "load"]
 
@@ -33,133 +31,121 @@ _NAME_IT = "sightline config set imageModel MODEL"
 _PARENTS = {key.name for key in KEYS if any(other.name.startswith(f"{key.name}.") for other in KEYS)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
+    """Every setting as a typed value: one field for each of `KEYS`, under the name that `Key.field` gives it."""
+
     file: Path
     folder: Path  # of the record
     sources: Mapping[str, str]  # what decided each key: default, file, environment NAME
     warnings: tuple[str, ...]
-    values: Mapping[str, Json] = field(repr=False)
+    json_values: Mapping[str, Json] = field(repr=False)  # by key, as the file writes them
     environment: Mapping[str, str] = field(repr=False)
+
+    mode: Mode
+    provider: str
+    model_id: str
+    system_prompt: str
+    include_context: bool
+    tool: Literal["auto", "on", "off"]
+    max_images_per_call: int
+    max_batch: int
+    cache_size: int
+    phash_similarity_threshold: float
+    grounding_models: Mapping[str, Mapping[str, Json]]
+    model: str
+    main_api_key: str = field(repr=False)
+    main_base_url: str
+    auxiliary_vision_model: str
+    auxiliary_vision_provider: str
+    auxiliary_vision_api_key: str = field(repr=False)
+    auxiliary_vision_base_url: str
+    toolset: frozenset[str]
+    list_images: Literal["folder", "all"]
+    fs_reach: tuple[Path, ...]
+    network: bool  # whether images at public web addresses may be fetched
+    models: Mapping[str, Mapping[str, Json]]
+    upstreams: Mapping[str, Upstream] = field(repr=False)  # one that a preset completes may have no address of its own
+    image_capability: ImageCapability
+    trust_peer_capability: Trust
+    retention: Retention
+    retention_pasted: bool
+    lowering: Literal["byWire", "hoist"]
+    grounding: bool
+    boxes: bool
+    joint: Literal["auto", "turn"]
+    vision_fit: Literal["auto", "never"]
+    vision_cache: bool
+    max_images_per_turn: int
+    max_tool_calls_per_turn: int
+    seer: Literal["auto", "off"]
+    image_model: str
+    references: bool
+    acp_mcp_server: bool
+    record: Literal["disk", "memory"]
+    store: str
+    blobs: str
+
+    @property
+    def values(self) -> Mapping[str, Json]:
+        """Return `json_values`. Use the typed fields instead."""
+        return self.json_values
+
+    def override(self, values: Mapping[str, Json], source: str = "") -> Settings:
+        """Return these settings with other values, by key; `source`: what decided them, if that changes, too."""
+        json_values = {**self.json_values, **values}
+        sources = {**self.sources, **dict.fromkeys(values, source)} if source else self.sources
+        return replace(self, json_values=json_values, sources=sources, **_convert(json_values))
 
     @property
     def data(self) -> Path:
-        """Where lies what was fetched for good: beside the record, which may be thrown away."""
+        """The folder for downloaded models: beside the record, which may be deleted."""
         return self.folder.parent
-
-    @property
-    def mode(self) -> Mode:
-        return cast("Mode", self.values["mode"])
 
     @property
     def advice(self) -> tuple[str, ...]:
         """What is allowed and yet does not do what it seems to."""
-        doubts = ((key, key.kind.doubt(self.values[key.name])) for key in KEYS)
+        doubts = ((key, key.kind.doubt(self.json_values[key.name])) for key in KEYS)
         advice = [f"{key.name} ({self.sources[key.name]}): {doubt}" for key, doubt in doubts if doubt]
-        if self.mode == "route" and not self.values["imageModel"]:
+        if self.mode == "route" and not self.image_model:
             advice.append(f"mode is route and imageModel is not set: images are described as in fallback ({_NAME_IT})")
         return tuple(advice)
 
     @property
-    def system_prompt(self) -> str:
-        return sound(str(self.values["systemPrompt"]))
-
-    @property
     def api_key(self) -> str:
-        """The key for the model that looks at images."""
-        return self._of_seer("apiKey")
+        """The key for the vision model."""
+        if not self.auxiliary_vision_model:
+            return self.main_api_key
+        elsewhere = self._is_elsewhere or self.auxiliary_vision_base_url
+        return self.auxiliary_vision_api_key or ("" if elsewhere else self.main_api_key)
 
     @property
     def base_url(self) -> str:
-        """The address of the model that looks at images."""
-        return self._of_seer("baseUrl")
-
-    def _of_seer(self, name: str) -> str:
-        """Where the auxiliary model has none of its own, the general one: but a key goes to no other provider."""
-        own, general = self._auxiliary(name), str(self.values[name])
-        if not self._auxiliary("model"):
-            return general
-        elsewhere = self.named_seer is not None and self.named_seer[0] != self.values["provider"]
-        return own or ("" if elsewhere or (name == HIDDEN and self._auxiliary("baseUrl")) else general)
-
-    def _auxiliary(self, name: str) -> str:
-        return str(self.values[f"auxiliary.vision.{name}"])
+        """The address of the vision model."""
+        if not self.auxiliary_vision_model:
+            return self.main_base_url
+        return self.auxiliary_vision_base_url or ("" if self._is_elsewhere else self.main_base_url)
 
     @property
-    def toolset(self) -> frozenset[str]:
-        return frozenset(cast("list[str]", self.values["toolset"]))
-
-    @property
-    def fs_reach(self) -> tuple[Path, ...]:
-        return tuple(Path(folder).expanduser() for folder in cast("list[str]", self.values["fsReach"]))
-
-    @property
-    def network(self) -> bool:
-        """Whether images at public web addresses may be fetched."""
-        return self.values["network"] == "on"
-
-    @property
-    def image_capability(self) -> ImageCapability:
-        """What the user has said of it, over the defaults."""
-        return image_capability({**DEFAULT_CAPABILITY, **cast("dict[str, Json]", self.values["imageCapability"])})
-
-    @property
-    def trust_peer_capability(self) -> Trust:
-        return cast("Trust", self.values["trustPeerCapability"])
-
-    @property
-    def models(self) -> Mapping[str, Mapping[str, Json]]:
-        return cast("Mapping[str, Mapping[str, Json]]", self.values["models"])
-
-    @property
-    def max_images_per_turn(self) -> int:
-        return cast("int", self.values["maxImagesPerTurn"])
-
-    @property
-    def seer(self) -> Literal["auto", "off"]:
-        return cast('Literal["auto", "off"]', self.values["seer"])
-
-    @property
-    def record(self) -> Literal["disk", "memory"]:
-        return cast('Literal["disk", "memory"]', self.values["record"])
-
-    @property
-    def upstreams(self) -> Mapping[str, Upstream]:
-        """As they are written; one that a preset completes may have no address of its own."""
-        entries = cast("Mapping[str, Mapping[str, Any]]", self.values["upstreams"])
-        return {
-            name: Upstream(
-                name,
-                _bases(entry),
-                entry.get("preset", ""),
-                api_key=entry.get(HIDDEN, ""),
-                hoist=None if "lowering" not in entry else entry["lowering"] == "hoist",
-            )
-            for name, entry in entries.items()
-        }
-
-    @property
-    def retention(self) -> Retention:
-        how = str(self.values["retention"])
-        turns = int(how.partition(":")[2]) if how.startswith("turns:") else None
-        return Retention(turns, off=how == "off", pasted=self.values["retention.pasted"] == "retire")
+    def _is_elsewhere(self) -> bool:
+        """Whether the vision model is not one of `provider`, whose key and address it must not get then."""
+        return self.named_seer is not None and self.named_seer[0] != self.provider
 
     @property
     def hoist(self) -> bool:
         """Whether images leave tool results also where the wire would take them there."""
-        return self.values["lowering"] == "hoist"
+        return self.lowering == "hoist"
 
     @property
     def named_seer(self) -> tuple[str, str] | None:
-        """Provider and model of the one who looks, if the user has named one; the provider may be empty."""
-        if looks := self._auxiliary("model"):
-            if "/" in looks and not self._auxiliary("provider"):
-                return _split(looks)
-            return self._auxiliary("provider") or str(self.values["provider"]), looks
-        provider, model_id, model = (str(self.values[name]) for name in ("provider", "modelId", "model"))
-        if self.sources["model"].startswith("environment") or not model_id:
-            return None if not model else _split(model) if "/" in model else (provider, model)
-        return provider, model_id
+        """Provider and model of the vision model, if the user has named one; the provider may be empty."""
+        if named := self.auxiliary_vision_model:
+            if "/" in named and not self.auxiliary_vision_provider:
+                return _split(named)
+            return self.auxiliary_vision_provider or self.provider, named
+        if self.sources["model"].startswith("environment") or not self.model_id:
+            return None if not self.model else _split(self.model) if "/" in self.model else (self.provider, self.model)
+        return self.provider, self.model_id
 
     @property
     def seer_key(self) -> str:
@@ -170,7 +156,7 @@ class Settings:
     @property
     def is_main_model(self) -> bool:
         """The named one is the file's main model, which looks only when it sees."""
-        named_otherwise = self.values["modelId"] or self._auxiliary("model")
+        named_otherwise = self.model_id or self.auxiliary_vision_model
         return self.sources["model"] == "file" and not named_otherwise
 
     def variable(self, names: Iterable[str]) -> str:
@@ -178,8 +164,8 @@ class Settings:
         return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
 
     def shown(self, name: str) -> Json:
-        """A value as it may be seen by anybody."""
-        return files.veiled({name: self.values[name]})[name]
+        """Return a value as it may be shown: of a secret only whether it is set."""
+        return files.hide_secrets({name: self.json_values[name]})[name]
 
     def lock(self, name: str) -> str:
         """The environment variable that fixes a key, or nothing."""
@@ -192,7 +178,7 @@ class Settings:
         key = find(name)
         if isinstance(key, Refusal):
             return key
-        if locked := self._locked(name):
+        if locked := self._check_lock(name):
             return locked
         value = key.kind.read(text)
         return key.kind.refusal(name, value) or files.change(self.file, name, value)
@@ -202,15 +188,15 @@ class Settings:
         key = find(name)
         if isinstance(key, Refusal):
             return key
-        return self._locked(name) or files.remove(self.file, name, below=name in _PARENTS)
+        return self._check_lock(name) or files.remove(self.file, name, below=name in _PARENTS)
 
-    def _locked(self, name: str) -> Refusal | None:
+    def _check_lock(self, name: str) -> Refusal | None:
         if variable := self.lock(name):
             return Refusal("not_permitted", f"{name} is fixed by the environment", f"unset {variable} to change it")
         return None
 
     def is_secret(self, name: str, text: str) -> bool:
-        """Whether a value that somebody gives for a key holds a provider's key."""
+        """Return whether a value given for a setting holds a provider's key."""
         key = find(name)
         return not isinstance(key, Refusal) and files.has_secret({name: key.kind.read(text)})
 
@@ -228,14 +214,23 @@ def load(env: Mapping[str, str] | None = None, config: Path | None = None) -> Se
         warnings.append(f"{file} holds a key that others can read; the key is ignored (chmod 600 {file})")
         held = files.without_secrets(held)
     decided = {key.name: _decide(key, environment, held, warnings) for key in KEYS}
+    values = {name: value for name, (value, _) in decided.items()}
     return Settings(
         file=file,
         folder=folder,
         sources={name: source for name, (_, source) in decided.items()},
         warnings=tuple(warnings),
-        values={name: value for name, (value, _) in decided.items()},
+        json_values=values,
         environment=environment,
+        **_convert(values),
     )
+
+
+def _convert(values: Mapping[str, Json]) -> dict[str, Any]:
+    """Return the typed value of each key, by the name of its field."""
+    fields: dict[str, Any] = {key.field: key.kind.convert(values[key.name]) for key in KEYS}
+    fields["retention"] = replace(fields["retention"], pasted=fields["retention_pasted"])
+    return fields
 
 
 def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) -> tuple[Path, Path]:
@@ -258,7 +253,7 @@ def _places(env: Mapping[str, str], config: Path | None, warnings: list[str]) ->
 def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings: list[str]) -> tuple[Json, str]:
     texts = {name: env.get(name, "").strip() for name in key.variables}
     found = [(f"environment {name}", key.kind.read(text)) for name, text in texts.items() if text]
-    value = files.found(held, key.name)
+    value = files.find_value(held, key.name)
     if value is not None and not (isinstance(value, dict) and key.name in _PARENTS):
         found.append(("file", value))
     for source, value in found:
@@ -266,13 +261,6 @@ def _decide(key: Key, env: Mapping[str, str], held: Mapping[str, Json], warnings
             return value, source
         warnings.append(f"{key.name} ({source}): {fault}; it is ignored")
     return key.default, "default"
-
-
-def _bases(entry: Mapping[str, Any]) -> Mapping[WireName, str]:
-    base = entry.get("baseUrl", "")
-    if isinstance(base, dict):
-        return cast("Mapping[WireName, str]", {wire: url for wire, url in base.items() if url})
-    return dict.fromkeys(APIS, base) if base else {}
 
 
 def _split(model: str) -> tuple[str, str]:

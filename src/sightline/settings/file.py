@@ -40,7 +40,7 @@ def read(path: Path) -> Held | Refusal:
 
 
 def _contents(path: Path) -> bytes:
-    """Of a regular file: a pipe that nobody writes must not hold us up."""
+    """Read a regular file; a pipe would block until it is written to."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -49,34 +49,34 @@ def _contents(path: Path) -> bytes:
 
 
 def change(path: Path, name: str, value: Json) -> Refusal | None:
-    """One key set, and everything else as it is in the file by then, whoever changes another key at the same time."""
-    return _edited(path, name, lambda held: put(held, name, value))
+    """Set one key, and keep everything else in the file, also what another process has just changed."""
+    return _edit(path, name, lambda held: put(held, name, value))
 
 
 def remove(path: Path, name: str, *, below: bool) -> Refusal | None:
-    """One key taken out in whichever way it is written; `below`: an object in its place holds other keys, and stays."""
+    """Remove one key, in whichever way it is written; `below`: an object in its place holds other keys, and stays."""
 
     def edit(held: Held) -> Held:
-        while (value := found(held, name)) is not None and not (below and isinstance(value, dict)):
-            held = _dropped(held, name)
+        while (value := find_value(held, name)) is not None and not (below and isinstance(value, dict)):
+            held = _drop(held, name)
         return held
 
-    return _edited(path, name, edit)
+    return _edit(path, name, edit)
 
 
-def _dropped(held: Mapping[str, Json], name: str) -> Held:
-    """The same without what `found` finds there, and without an object that held nothing else."""
+def _drop(held: Mapping[str, Json], name: str) -> Held:
+    """Return the settings without the value that `find_value` finds, and without an object that held nothing else."""
     if name in held:
         return {key: value for key, value in held.items() if key != name}
     for head, tail in _splits(name):
         inner = held.get(head)
-        if isinstance(inner, dict) and found(inner, tail) is not None:
-            left = _dropped(inner, tail)
+        if isinstance(inner, dict) and find_value(inner, tail) is not None:
+            left = _drop(inner, tail)
             return {key: left if key == head else value for key, value in held.items() if key != head or left}
     return dict(held)
 
 
-def _edited(path: Path, name: str, edit: Callable[[Held], Held]) -> Refusal | None:
+def _edit(path: Path, name: str, edit: Callable[[Held], Held]) -> Refusal | None:
     target = path.resolve()  # also where that is a link to another place
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -114,21 +114,21 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def found(held: Mapping[str, Json], name: str) -> Json:
-    """A value by its name, whether its dots are written out or stand for objects within objects."""
+def find_value(held: Mapping[str, Json], name: str) -> Json:
+    """Return a value by its name, whose dots may be written out or mean objects within objects."""
     if name in held:
         return held[name]
     for head, tail in _splits(name):
         inner = held.get(head)
-        if isinstance(inner, dict) and (value := found(inner, tail)) is not None:
+        if isinstance(inner, dict) and (value := find_value(inner, tail)) is not None:
             return value
     return None
 
 
 def put(held: Mapping[str, Json], name: str, value: Json, *, within: bool = False) -> Held:
-    """The same with one value set, in the way in which the file already writes such names.
+    """Return the settings with one value set, in the way in which the file already writes such names.
 
-    Where an object for the names below stands in the value's place, its entries move beside it.
+    Where the value's place has an object for the names below it, the entries of that move beside the value.
     """
     for head, tail in () if name in held else _splits(name):
         inner = held.get(head)
@@ -159,7 +159,7 @@ def without_secrets(held: Mapping[str, Json]) -> Held:
     return _secrets_as(held, lambda secret: None if secret else secret)
 
 
-def veiled(held: Mapping[str, Json]) -> Held:
+def hide_secrets(held: Mapping[str, Json]) -> Held:
     """The settings with nothing secret in them: of a secret only whether it is set."""
     return _secrets_as(held, lambda secret: "set" if secret else "")
 

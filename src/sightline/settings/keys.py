@@ -17,19 +17,29 @@ PREFIXES = ("SIGHTLINE_", "PI_VISION_PROXY_")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A dot in a name stands for an object within the object, and may be written either way."""
+    """One setting. A dot in its name means an object within the object, and may be written either way."""
 
     name: str
     default: Json
     kind: Kind
     meaning: str
     variable: str = ""  # where the environment calls it something else than its own name
+    attribute: str = ""  # where `Settings` calls it something else than its own name
+
+    @property
+    def field(self) -> str:
+        """The field of `Settings` that holds its typed value."""
+        return self.attribute or _snake_case(self.name)
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that set it, the strongest first."""
-        words = self.variable or re.sub(r"(?=[A-Z])", "_", self.name).replace(".", "_").upper()
+        words = self.variable or _snake_case(self.name).upper()
         return tuple(prefix + words for prefix in PREFIXES)
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?=[A-Z])", "_", name).replace(".", "_").lower()
 
 
 KEYS: tuple[Key, ...] = (
@@ -38,7 +48,7 @@ KEYS: tuple[Key, ...] = (
         "route: turns with new images go to `imageModel`, and the images are described afterwards"),
     Key("provider", "", TEXT, "the provider of the vision model that describes images; empty: chosen automatically"),
     Key("modelId", "", TEXT, "the vision model, by its name at that provider"),
-    Key("systemPrompt", "", TEXT, "instructions for the vision model; empty: Sightline's own"),
+    Key("systemPrompt", "", kinds.PROMPT, "instructions for the vision model; empty: Sightline's own"),
     Key("includeContext", default=True, kind=FLAG,
         meaning="the vision model also gets the end of the conversation when it describes a new image"),
     Key("tool", "auto", choice("auto", "on", "off"),
@@ -49,13 +59,15 @@ KEYS: tuple[Key, ...] = (
         "how many images of one turn are also described together, to compare them; 1: never"),
     Key("cacheSize", 50, count(0, 500), "how many answers of analyze_image a process remembers; 0: none"),
     Key("pHashSimilarityThreshold", 0.8, number(0, 1),
-        "how much alike two images must be to be called similar", "PHASH_THRESHOLD"),
+        "how much alike two images must be to be called similar", "PHASH_THRESHOLD", "phash_similarity_threshold"),
     Key("groundingModels", {}, kinds.GROUNDING,
         'how a model writes coordinates: {"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}'),
     Key("model", "", TEXT,
         "provider/model in one; in the environment it comes before provider and modelId"),
-    Key("apiKey", "", TEXT, "the key for the vision model, where none of its provider's usual variables holds it"),
-    Key("baseUrl", "", kinds.URL, "where the vision model is served, if not at its provider's usual address"),
+    Key("apiKey", "", TEXT, "the key for the vision model, where none of its provider's usual variables holds it",
+        attribute="main_api_key"),
+    Key("baseUrl", "", kinds.URL, "where the vision model is served, if not at its provider's usual address",
+        attribute="main_base_url"),
     Key("auxiliary.vision.model", "", TEXT, "the vision model; this key goes before all others that name one"),
     Key("auxiliary.vision.provider", "", TEXT, "its provider; empty: as `provider`"),
     Key("auxiliary.vision.apiKey", "", TEXT, "its key; empty: as `apiKey`, where the provider is the same"),
@@ -65,7 +77,7 @@ KEYS: tuple[Key, ...] = (
         "the images that list_images names: those that were found in the working folder, or all of the record"),
     Key("fsReach", [], kinds.FOLDERS,
         "folders in which the tools may read, and edit_file write, beside the working folder and the temporary one"),
-    Key("network", "off", choice("off", "on"),
+    Key("network", "off", kinds.NETWORK,
         "on: an image at a public https address is fetched when a text-only model is sent one, or a tool is asked to "
         "view one; off: no name is looked up and nothing is fetched, but for an address given to ask or as file_url"),
     Key("models", {}, kinds.MODELS, 'what a model can do, by pattern: {"zai/glm-5*": {"vision": false}}'),
@@ -79,7 +91,7 @@ KEYS: tuple[Key, ...] = (
     Key("retention", "auto", kinds.RETENTION,
         "when an image that its tool can show again is replaced by a line about it: "
         "auto: when that is cheaper than keeping it in the prompt cache; turns:N: after N turns; off: never"),
-    Key("retention.pasted", "keep", choice("keep", "retire"),
+    Key("retention.pasted", "keep", kinds.PASTED,
         "whether pasted images are retired too, where a tool can show them again"),
     Key("lowering", "byWire", choice("byWire", "hoist"),
         "byWire: images of tool results stay where the wire allows it; hoist: they always get a message of their own; "

@@ -6,16 +6,19 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
-from sightline.model.capability import FIELDS, image_capability
+from sightline.model.capability import DEFAULT_CAPABILITY, FIELDS, ImageCapability, image_capability
+from sightline.model.fence import sound
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
+from sightline.model.rules import Retention
 from sightline.model.scene import Json
 from sightline.model.toolset import TOOL_NAMES, TOOLSET
+from sightline.model.upstream import Upstream
 from sightline.profiles.presets import PRESETS
 
 HIDDEN = "apiKey"  # under this name, at the top or within an object, stands a provider's key
@@ -30,16 +33,17 @@ _FLAGS: Mapping[str, bool] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a setting may be: `fault` says what is wrong with a value, or nothing; `read` takes plain text."""
+    """What a setting may be: `fault` says what is wrong with a value, or nothing; `read` parses plain text."""
 
     allowed: str
     fault: Callable[[Any], str]
     read: Callable[[str], Json] = str
     example: str = ""  # where what is allowed is more than a few words
     doubt: Callable[[Any], str] = lambda value: ""  # what is surely meant otherwise; a file may hold it all the same
+    convert: Callable[[Any], object] = lambda value: value  # from a valid JSON value to that of the typed field
 
     def refusal(self, name: str, value: Json) -> Refusal | None:
-        """Why nobody may set it to that."""
+        """Return why it cannot be set to a value, or None."""
         fault = self.fault(value) or self.doubt(value)
         if not fault:
             return None
@@ -151,7 +155,7 @@ def _folders_fault(value: object) -> str:
     return f"{relative[0]!r:.60} is not an absolute path" if relative else ""
 
 
-def _listed(separator: str) -> Callable[[str], Json]:
+def _split_by(separator: str) -> Callable[[str], Json]:
     def read(text: str) -> Json:
         return _json(text) if text[:1] in "[{" else [each.strip() for each in text.split(separator) if each.strip()]
 
@@ -203,7 +207,43 @@ def strict_json(text: str) -> Json:
     return cast("Json", json.loads(text, parse_constant=no_number))
 
 
+def _convert_folders(folders: list[str]) -> tuple[Path, ...]:
+    """Return the absolute paths; one below a home folder that is not known is left out."""
+    expanded = (Path(os.path.expanduser(folder)) for folder in folders)  # noqa: PTH111, it does not raise
+    return tuple(path for path in expanded if path.is_absolute())
+
+
+def _convert_upstreams(entries: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Upstream]:
+    return {
+        name: Upstream(
+            name,
+            _convert_bases(entry.get("baseUrl", "")),
+            entry.get("preset", ""),
+            api_key=entry.get(HIDDEN, ""),
+            hoist=None if "lowering" not in entry else entry["lowering"] == "hoist",
+        )
+        for name, entry in entries.items()
+    }
+
+
+def _convert_bases(base: str | dict[WireName, str]) -> Mapping[WireName, str]:
+    if isinstance(base, dict):
+        return {wire: url for wire, url in base.items() if url}
+    return dict.fromkeys(APIS, base) if base else {}
+
+
+def _convert_capability(value: dict[str, Json]) -> ImageCapability:
+    return image_capability({**DEFAULT_CAPABILITY, **value})
+
+
+def _convert_retention(value: str) -> Retention:
+    return Retention(int(value.partition(":")[2]) if value.startswith("turns:") else None, off=value == "off")
+
+
 TEXT = Kind("text", _text_fault)
+PROMPT = replace(TEXT, convert=sound)
+NETWORK = replace(choice("off", "on"), convert=lambda value: value == "on")
+PASTED = replace(choice("keep", "retire"), convert=lambda value: value == "retire")
 URL = Kind("an http(s) address", _url_fault, example="https://llm.example.com/v1")
 FLAG = Kind(
     "true, false",
@@ -212,9 +252,17 @@ FLAG = Kind(
 )
 _OBJECT = "a JSON object"
 MODELS = Kind(_OBJECT, _models_fault, _json, '{"zai/glm-5*": {"vision": false}}', _models_doubt)
-UPSTREAMS = Kind(_OBJECT, _upstreams_fault, _json, '{"work": {"baseUrl": "https://llm.example.com/v1"}}')
-CAPABILITY = Kind(_OBJECT, _capability_fault, _json, '{"maxBytes": 5242880}')
+UPSTREAMS = Kind(
+    _OBJECT, _upstreams_fault, _json, '{"work": {"baseUrl": "https://llm.example.com/v1"}}', convert=_convert_upstreams
+)
+CAPABILITY = Kind(_OBJECT, _capability_fault, _json, '{"maxBytes": 5242880}', convert=_convert_capability)
 GROUNDING = Kind(_OBJECT, _grounding_fault, _json, '{"Qwen/Qwen2.5-VL-7B-Instruct": {"format": "qwen_pixels"}}')
-RETENTION = Kind("auto, turns:N, off", _retention_fault)
-TOOLS = Kind("names", _words_fault, _listed(","), "view_image,analyze_image", _tools_doubt)
-FOLDERS = Kind("absolute paths", _folders_fault, _listed(os.pathsep), f"/home/me/pictures{os.pathsep}/data")
+RETENTION = Kind("auto, turns:N, off", _retention_fault, convert=_convert_retention)
+TOOLS = Kind("names", _words_fault, _split_by(","), "view_image,analyze_image", _tools_doubt, frozenset)
+FOLDERS = Kind(
+    "absolute paths",
+    _folders_fault,
+    _split_by(os.pathsep),
+    f"/home/me/pictures{os.pathsep}/data",
+    convert=_convert_folders,
+)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sightline.cli.address import DEFAULT_PORT
 from sightline.cli.launch import claude, codex, copilot, gemini, opencode, others, pi, qwen
 from sightline.cli.launch.programs import AgentCommand, find_agent, find_mentions
 from sightline.cli.launch.projects import Steering, refuse, warn_of
 from sightline.cli.launch.started import FILES, Launch, Place, is_ours
+from sightline.cli.listening import DEFAULT_PORT
 from sightline.model.refusal import Refusal
 
 __all__ = ["FILES", "Launch", "Place", "launch"]

@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from sightline.chat import answered
 from sightline.commands import is_command
+from sightline.commands.answer import answer_text
 from sightline.engine import MOST_IMAGES, Prepared, Reading
 from sightline.look import door
 from sightline.look.bodies import Desk, desk
@@ -108,8 +108,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     async def work() -> Looked:
         visitor = Visitor(Upstream(name, {}, preset), "openai_chat", found.record.scope_of(""))
         reading = Reading(ACP, tree, document, scene)
-        references = settings.values["references"] is True
-        done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
+        done = await found.engine.prepare(reading, visitor, references=settings.references, meant=meant)
         return _looked(done, visitor, frozenset(linked), found)
 
     return begun(work())
@@ -204,7 +203,7 @@ def command(text: str, line: bytes, where: Where, images: Sequence[str], *, owne
         text = " ".join([text, *(each.split()[0] for each in pasted)])
     settings = load()
     own = replace(door(settings), policy=_reach(settings, where))
-    return answered(text, own, [*images, *pasted], owner=owner), pasted
+    return answer_text(text, own, [*images, *pasted], owner=owner), pasted
 
 
 def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Desk) -> Looked:

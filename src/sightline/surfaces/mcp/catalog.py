@@ -4,83 +4,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from sightline.commands import NAME, USAGE, usage
-from sightline.commands.values import SETTINGS
-from sightline.commands.words import split, typed
+from sightline.commands import VERBS, parse_arguments, split_words, usage
+from sightline.commands.table import Argument
+from sightline.commands.values import Command
 from sightline.model.fence import one_line
 from sightline.model.image import Kept
 from sightline.model.refusal import Refusal
 
-
-@dataclass(frozen=True, slots=True)
-class Blank:
-    """One thing to fill in."""
-
-    name: str
-    meaning: str
-    required: bool = False
-    option: bool = False  # it goes by its name; else by its place
-    several: bool = False  # words that are told apart
+SAME_TOOLS: Mapping[str, str] = {"describe": "analyze_image", "redescribe": "analyze_image", "list": "list_images"}
+"""The tools that do the same as a prompt."""
 
 
-_IMAGE = "a path, or sha256: and at least 12 hex digits"
-_MODEL = Blank("model", "the model that looks, as provider/model-id", option=True)
-_BLANKS: Mapping[str, tuple[Blank, ...]] = {
-    "describe": (
-        Blank("images", f"{_IMAGE}; several with spaces between them", required=True, several=True),
-        Blank("question", "what you want to know", option=True),
-        Blank("crop", "a part of an image: 0:r=top-left, 0:n=x,y,w,h or 0:p=x,y,w,h", option=True, several=True),
-        _MODEL,
-    ),
-    "redescribe": (Blank("image", _IMAGE, required=True), _MODEL),
-    "consent": (Blank("answer", "list, yes or no"), Blank("provider", "whose; empty: the configured one")),
-    "model": (Blank("model", "provider/model-id, or local", required=True),),
-    **{verb: (Blank("value", USAGE[verb], required=True),) for verb in SETTINGS},
-    "grounding-models": (
-        Blank("action", "add, remove, list or reset", required=True),
-        Blank("model", "provider/model-id"),
-        Blank("format", "how it writes coordinates", option=True),
-    ),
-    "list": (),
-    "status": (),
-}
-_WHAT: Mapping[str, str] = {
-    "describe": "What is to be seen in images, or the answer to a question about them",
-    "redescribe": "Describe an image anew, and keep that as its description",
-    "consent": "Where images may be sent to be looked at",
-    "model": "The model that looks",
-    "grounding-models": "How models write coordinates",
-    "list": "The images that can be seen again",
-    "status": "Who looks, who may be asked, and what is set",
-}
-LIKE: Mapping[str, str] = {"describe": "analyze_image", "redescribe": "analyze_image", "list": "list_images"}  # tools
-PROMPTS: Mapping[str, tuple[str, tuple[Blank, ...]]] = {
-    verb: (_WHAT.get(verb, f"The setting {verb}"), _BLANKS[verb]) for verb in USAGE
-}
+def list_arguments(verb: str) -> list[tuple[Argument, str]]:
+    """Return what can be filled in, each with its description. Flags are not for prompts."""
+    return [
+        (argument, argument.help + ("; several with spaces between them" if argument.repeatable else ""))
+        for argument in VERBS[verb].arguments
+        if argument.kind != "flag"
+    ]
 
 
-def command(verb: str, filled: Mapping[str, str]) -> str | Refusal:
-    """A prompt as it would be typed into a chat."""
-    if verb not in PROMPTS:
-        return Refusal("not_found", f"there is no prompt {verb!r:.60}", f"one of {', '.join(PROMPTS)}")
-    _, blanks = PROMPTS[verb]
-    if unknown := sorted(filled.keys() - {blank.name for blank in blanks}):
+def read_prompt(verb: str, filled: Mapping[str, str]) -> Command | Refusal:
+    """Build the command of a prompt whose arguments are filled in."""
+    if verb not in VERBS:
+        return Refusal("not_found", f"there is no prompt {verb!r:.60}", f"one of {', '.join(VERBS)}")
+    arguments = [argument for argument, _ in list_arguments(verb)]
+    if unknown := sorted(filled.keys() - {argument.name for argument in arguments}):
         return Refusal("invalid_input", f"{verb} has no argument {unknown[0]!r:.60}", f"usage: {usage(verb)}")
-    places: list[str] = []
-    options: list[str] = []
-    for blank in blanks:
-        given = filled.get(blank.name, "").strip()
-        if not given and blank.required:
-            return Refusal("invalid_input", f"{verb} needs {blank.name}", f"usage: {usage(verb)}")
-        words = split(given) if blank.several else [given] if given else []
+    values: dict[str, object] = {}
+    for argument in arguments:
+        text = filled.get(argument.name, "").strip()
+        if not text and argument.required:
+            return Refusal("invalid_input", f"{verb} needs {argument.name}", f"usage: {usage(verb)}")
+        words = split_words(text) if argument.repeatable else text
         if isinstance(words, Refusal):
             return words
-        options += [f"--{blank.name}={word}" for word in words if blank.option]
-        places += [word for word in words if not blank.option]
-    ends = ["--"] if any(place.startswith("--") for place in places) else []
-    return " ".join([NAME, verb, *map(typed, [*options, *ends, *places])])
+        values[argument.name] = words or None
+    return parse_arguments(verb, values)
 
 
 TEMPLATE = "sightline://sha256/{sha256}"

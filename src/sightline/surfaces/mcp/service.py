@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from sightline import chat, look
-from sightline.commands import NAME, parse
-from sightline.commands.values import Describe, Redescribe
+from sightline import look
+from sightline.commands import NAME, VERBS
+from sightline.commands.answer import answer
+from sightline.commands.values import Command, Describe, Redescribe
 from sightline.engine.fairness import FairSemaphore
 from sightline.engine.shelf import Shelf
 from sightline.look import offered
@@ -33,7 +34,7 @@ from sightline.sources import reference
 from sightline.sources.file import outside
 from sightline.surfaces.mcp import catalog
 from sightline.surfaces.mcp.asking import Asked, Context, Needs, agreed, answers, can_elicit, has_roots, is_modern
-from sightline.surfaces.mcp.catalog import LIKE, PROMPTS, command
+from sightline.surfaces.mcp.catalog import SAME_TOOLS, list_arguments, read_prompt
 from sightline.surfaces.mcp.clients import Client, Terms, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
@@ -135,14 +136,15 @@ class Service:
 
     async def prompts(self, ctx: Context) -> types.ListPromptsResult:
         door, listed = await self._door(ctx), []
-        for verb, (what, blanks) in PROMPTS.items():
-            if _lacks(door, LIKE.get(verb, "")):
+        for name, verb in VERBS.items():
+            if _lacks(door, SAME_TOOLS.get(name, "")):
                 continue
             arguments = [
-                types.PromptArgument(name=blank.name, description=blank.meaning, required=blank.required)
-                for blank in blanks
+                types.PromptArgument(name=argument.name, description=description, required=argument.required)
+                for argument, description in list_arguments(name)
             ]
-            listed.append(types.Prompt(name=verb, title=f"{NAME} {verb}", description=what, arguments=arguments))
+            prompt = types.Prompt(name=name, title=f"{NAME} {name}", description=verb.summary, arguments=arguments)
+            listed.append(prompt)
         return types.ListPromptsResult(prompts=listed)
 
     async def prompt(
@@ -150,15 +152,14 @@ class Service:
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """What the command answers, as the user's words. Some hosts let a model take a prompt: it can look and ask,
         and of the user's settings it changes nothing."""
-        text = command(params.name, params.arguments or {})
-        asked = text if isinstance(text, Refusal) else parse(text)
-        if isinstance(text, Refusal) or isinstance(asked, Refusal):
+        asked = read_prompt(params.name, params.arguments or {})
+        if isinstance(asked, Refusal):
             raise MCPError(code=types.INVALID_PARAMS, message=str(asked))
         door = await self._door(ctx)
-        if no := _lacks(door, LIKE.get(params.name, "")):
+        if no := _lacks(door, SAME_TOOLS.get(params.name, "")):
             raise MCPError(code=types.INVALID_PARAMS, message=no)
         if isinstance(asked, Redescribe):
-            asked = Describe((asked.image,), model=asked.model, save=True)
+            asked = asked.as_describe()
         if isinstance(asked, Describe):
             ready = await self._ready(ctx, params, door, asked.images, partial(_awaited, asked))
             if isinstance(ready, types.InputRequiredResult):
@@ -167,7 +168,7 @@ class Service:
                 raise MCPError(code=types.INTERNAL_ERROR, message=str(ready))
             said = await attended(ctx, params.name, _described(asked, ready))
         else:
-            said = await aside(_said, text, door)
+            said = await aside(_said, asked, door)
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(description=f"{NAME} {params.name}", messages=[message])
 
@@ -352,10 +353,10 @@ async def _described(asked: Describe, door: Door) -> str:
     return found.message if isinstance(found, Failed) else found.fence
 
 
-def _said(text: str, door: Door) -> str:
+def _said(command: Command, door: Door) -> str:
     """Without the name at the beginning of a line: a proxy of ours would take the message for a command."""
     listed = [f"sha256:{kept.sha256} {one_line(kept.path)}".rstrip() for kept in images_of(door, _SAID)]
-    lines = chat.answered(text, door, listed).splitlines()
+    lines = answer(command, door, listed).splitlines()
     return "\n".join(["Sightline:", *(line.removeprefix(f"{NAME} ") for line in lines)])
 
 

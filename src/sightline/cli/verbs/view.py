@@ -1,4 +1,4 @@
-"""`sightline view`: an image file, or one of the record, as an agent would see it."""
+"""`sightline view`: show an image file, or one of the record, as an agent would see it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.out import ENDINGS, format_of, write
-from sightline.cli.verb import FORMS, add_json, answer, no, refused, show, warn
+from sightline.cli import terminal
+from sightline.model.crop import CROP_FORMS
 from sightline.model.refusal import Refusal
-from sightline.settings import load
 
 if TYPE_CHECKING:
     from sightline.look import View
@@ -24,37 +23,36 @@ EXAMPLE = """  sightline view shot.png
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ref", metavar="REF", help="a path, or sha256:DIGITS[#crop:X,Y,W,H] of an image seen before")
-    parser.add_argument("--crop", metavar="FORM", help=f"look at a part of it only: {FORMS}")
+    parser.add_argument("--crop", metavar="FORM", help=f"look at a part of it only: {CROP_FORMS}")
     parser.add_argument("--page", metavar="N", type=int, help="the page of a document, from 1; nothing draws pages yet")
     parser.add_argument("--at", metavar="SECONDS", type=float, help="the moment of a video; nothing makes stills yet")
     parser.add_argument(
-        "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {ENDINGS}"
+        "--out", metavar="FILE", type=Path, help=f"write the pixels there; its ending says as what: {terminal.ENDINGS}"
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-    add_json(parser)
+    terminal.add_json(parser)
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> terminal.Outcome:
     from sightline.look import Refused, door, view
 
-    settings = load()
-    warn(settings.warnings)
-    wanted = format_of(args.out, "--out") if args.out else ""
+    settings = terminal.read_settings()
+    wanted = terminal.find_format(args.out, "--out") if args.out else ""
     if isinstance(wanted, Refusal):
-        return refused(wanted, as_json=args.json)
+        return wanted
     at = _for_file(door(settings), wanted) if wanted else door(settings)
     seen = view(args.ref, crop=args.crop, page=args.page, at=args.at, through=at)
     if isinstance(seen, Refused):
         if args.json:
-            show(seen.as_dict())
-        return no(args.ref, seen.message)
-    if args.out and (refusal := write(args.out, seen.pixels.data, "--out", force=args.force)):
-        return refused(refusal, as_json=args.json)
-    return answer(seen.as_dict(), _lines(seen, args.out), as_json=args.json)
+            terminal.show(seen.as_dict())
+        return terminal.say_no(args.ref, seen.message)
+    if args.out and (refusal := terminal.write_picture(args.out, seen.pixels.data, "--out", force=args.force)):
+        return refusal
+    return terminal.CliAnswer(seen.as_dict(), _lines(seen, args.out))
 
 
 def _for_file(door: Door, mime: str) -> Door:
-    """Pixels for a file of this format: whatever may be read may be written, whether or not a model would take it."""
+    """Return a door that makes pixels for a file of this format, whether or not a model would take them."""
     from sightline.model.image import MAX_BYTES, Target, base64_length
 
     return replace(door, target=Target((mime,), encoded_bytes=base64_length(MAX_BYTES)), as_it_is=MAX_BYTES)

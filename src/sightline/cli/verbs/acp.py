@@ -8,7 +8,7 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from sightline.cli.verb import refused, say
+from sightline.cli.terminal import USAGE_ERROR, Outcome, say
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 EXAMPLE = """  sightline acp -- qwen --acp
   sightline acp -- npx -y @agentclientprotocol/claude-agent-acp"""
 
-_USAGE = 2
 _UNSHADOWED = ("-P", "-m", "sightline")
 _PLACES = ("SIGHTLINE_HOME", "SIGHTLINE_CONFIG")  # agents do not hand on all of their environment
 
@@ -31,24 +30,23 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("command", nargs=REMAINDER, metavar="AGENT ARGS", help="the command of the agent")
 
 
-def run(args: Namespace) -> int:
-    """Settings are not read before somebody needs them: an editor waits for its agent."""
+def run(args: Namespace) -> Outcome:
+    """Start the relay at once: settings are read when they are first needed, because an editor waits."""
     from sightline.surfaces.acp.agent import relay
     from sightline.surfaces.acp.relay import Relay
 
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         say("no agent is named; write: sightline acp -- AGENT ARGS")
-        return _USAGE
+        return USAGE_ERROR
     found = shutil.which(command[0])
     if found is None:
-        return refused(Refusal("not_found", f"{command[0]} is not found", "install it, or give its whole path"))
+        return Refusal("not_found", f"{command[0]} is not found", "install it, or give its whole path")
     name = PurePath(found).stem
     try:
         return relay([found, *command[1:]], lambda to_agent, to_editor: Relay(to_agent, to_editor, name, say, _server))
     except OSError as trouble:
-        why = Refusal("not_permitted", f"{found} cannot be started: {trouble.strerror}", "see whether it is a program")
-        return refused(why)
+        return Refusal("not_permitted", f"{found} cannot be started: {trouble.strerror}", "see whether it is a program")
 
 
 def _server() -> dict[str, Json] | None:
@@ -64,7 +62,7 @@ def _server() -> dict[str, Json] | None:
         from sightline.settings import load
 
     settings = load()
-    if settings.values["acp.mcpServer"] is not True or find_spec("mcp") is None:
+    if not settings.acp_mcp_server or find_spec("mcp") is None:
         return None  # an agent would complain in each session about a server that ends at once
     held: list[Json] = [{"name": name, "value": value} for name in _PLACES if (value := settings.variable([name]))]
     return {"name": "sightline", "command": sys.executable, "args": [*_UNSHADOWED, "mcp"], "env": held}

@@ -1,17 +1,21 @@
-"""The record, as verbs that only look at it or note a word need it."""
+"""The verbs, one file each; here is how they open the record, and how they describe what it has learnt."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from sightline.model.ports import Record
-from sightline.model.profile import Lesson, Limits, ToolImages
 from sightline.model.refusal import Refusal
-from sightline.model.scene import Json
-from sightline.settings import Settings
 
-PLACED: Mapping[ToolImages, str] = {
+if TYPE_CHECKING:  # some verbs must start quickly
+    from sightline.model.ports import Record
+    from sightline.model.profile import Lesson, ToolImages
+    from sightline.model.scene import Json
+    from sightline.settings import Settings
+
+_TOOL_IMAGES: Mapping[ToolImages, str] = {
     "native": "stay in their results",
     "hoist": "are moved out of their results",
     "bridge": "are moved out of their results behind a word of the assistant",
@@ -19,7 +23,20 @@ PLACED: Mapping[ToolImages, str] = {
 
 
 @contextmanager
+def quiet(name: str, *, when: bool = True) -> Iterator[None]:
+    """Log no warnings of one package meanwhile."""
+    log = logging.getLogger(name)
+    before = log.level
+    log.setLevel(logging.ERROR if when else before)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+@contextmanager
 def opened(settings: Settings) -> Iterator[Record]:
+    """Open the record to look at it or to note something."""
     from sightline.store import open_record  # SQLite loads when it is used
 
     record = open_record(settings.folder, kind=settings.record, check=False)
@@ -31,7 +48,7 @@ def opened(settings: Settings) -> Iterator[Record]:
 
 @contextmanager
 def kept(settings: Settings) -> Iterator[Record | Refusal]:
-    """The record on the disk itself, for who promises that something is done to it."""
+    """Open the record on the disk, or return why that is not possible: for verbs that must change it."""
     from sightline.store import open_on_disk
 
     if settings.record == "memory" and not settings.folder.is_dir():
@@ -46,19 +63,21 @@ def kept(settings: Settings) -> Iterator[Record | Refusal]:
 
 
 def bytes_in(settings: Settings) -> int:
-    """What the record takes on the disk."""
+    """Return the size of the record on the disk."""
     return sum(path.stat().st_size for path in settings.folder.rglob("*") if path.is_file())
 
 
 def learnt(record: Record) -> list[dict[str, Json]]:
     return [
-        {"upstream": upstream, "model": model, "learnt": words(lesson), "why": lesson.why}
+        {"upstream": upstream, "model": model, "learnt": describe_lesson(lesson), "why": lesson.why}
         for upstream, model, lesson in record.lessons()
     ]
 
 
-def words(lesson: Lesson) -> str:
-    """A lesson in a few words: sight, each limit that is stricter than none, and where images of tools go."""
+def describe_lesson(lesson: Lesson) -> str:
+    """Describe a lesson in a few words: sight, each limit that is stricter than none, and where images of tools go."""
+    from sightline.model.profile import Limits
+
     none = Limits()
     limits = [
         f"{name.replace('_', ' ')} {value}"
@@ -66,5 +85,5 @@ def words(lesson: Lesson) -> str:
         if (value := getattr(lesson.limits, name)) != getattr(none, name)
     ]
     sight = {True: ["blind"], False: ["sees"], None: []}[lesson.blind]
-    tools = [f"images of tools {PLACED[taken]} ({wire})" for wire, taken in lesson.tool_images.items()]
+    tools = [f"images of tools {_TOOL_IMAGES[taken]} ({wire})" for wire, taken in lesson.tool_images.items()]
     return ", ".join([*sight, *limits, *tools]) or "nothing"

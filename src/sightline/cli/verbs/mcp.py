@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.address import DEFAULT_PORT, add_address, bind, no_folder, url_on
-from sightline.cli.verb import refused, warn
+from sightline.cli.listening import DEFAULT_PORT, add_address, bind, check_folder, url_on
+from sightline.cli.terminal import Outcome, warn
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ def arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Outcome:
     if find_spec("mcp") is None:
-        return refused(ABSENT)
+        return ABSENT
     if args.http:
         return _over_http(args)
     if needless := next((name for name in _FOR_HTTP if getattr(args, name) != _FOR_HTTP[name]), ""):
         what = f"--{needless} is for a server that listens, and this one speaks over stdin and stdout"
-        return refused(Refusal("invalid_input", what, "write --http as well"))
-    gc.disable()  # thousands of classes are made and stay: a fifth of a start is looking through them for garbage
+        return Refusal("invalid_input", what, "write --http as well")
+    gc.disable()  # a fifth of the start would go into looking for garbage among classes that stay
     with redirect_stdout(sys.stderr):  # also what a library says when it is loaded
         from sightline.surfaces.mcp.clients import Terms
         from sightline.surfaces.mcp.stdio import serve
@@ -60,10 +60,10 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _over_http(args: Namespace) -> int:
-    """The proxy's /mcp without the proxy: the same guards, and what one credential sees no other does."""
-    if no := no_folder(args.root):
-        return refused(no)
+def _over_http(args: Namespace) -> Outcome:
+    """Serve the proxy's /mcp without the proxy: the same guards, and no credential sees what another has."""
+    if no := check_folder(args.root):
+        return no
     from sightline.settings import load
 
     settings = load()
@@ -71,7 +71,7 @@ def _over_http(args: Namespace) -> int:
     token = args.token or settings.environment.get("SIGHTLINE_TOKEN", "")
     listening = bind(args.host, args.port, guarded=bool(token))
     if isinstance(listening, Refusal):
-        return refused(listening)
+        return listening
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
 
@@ -82,13 +82,13 @@ def _over_http(args: Namespace) -> int:
         named, looked_for = compose.reaches(settings, args.root, args.host)
         whole = compose.parts(settings, reach=looked_for)
         if isinstance(whole, Refusal):
-            return refused(whole)
+            return whole
         in_front(whole, listening, ready, Manner(token=token, reach=named, proxies=False))
     return 0
 
 
 def _door(headers: Mapping[str, str]) -> Door:
-    """The user's own, as the settings are by now: whoever started this process could read all of it anyway."""
+    """Open the user's own door, with the settings of now: the host runs as the user and could read all of it anyway."""
     from sightline.look import door
 
     return door()

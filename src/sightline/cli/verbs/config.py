@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sightline.cli.memory import kept, learnt, opened
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
+from sightline.cli.verbs import kept, learnt, opened
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
@@ -25,47 +25,47 @@ EXAMPLE = """  sightline config show
   sightline config model deepseek/deepseek-v4-pro
   sightline config forget deepseek/deepseek-v4-pro"""
 
-_KEY = "the name of a setting; `sightline config show` lists them"
+_KEY = {"key": ("KEY", "the name of a setting; `sightline config show` lists them")}
+_FROM_INPUT = "- reads it from standard input, as a key should be"
+_MODEL = {"model": ("UPSTREAM/MODEL", None)}
+_ACTIONS: Mapping[str, tuple[str, Mapping[str, tuple[str, str | None]]]] = {
+    "show": ("every setting and what was learnt about models", {}),
+    "get": ("one setting", _KEY),
+    "set": ("change one setting in the file", _KEY | {"value": ("VALUE", _FROM_INPUT)}),
+    "unset": ("take one setting out of the file: its default counts again", _KEY),
+    "model": ("what is known of a model, and the rule that decided it", _MODEL),
+    "forget": ("forget what was learnt about a model", _MODEL),
+}
 _DEFAULT = ("", "default")  # what people write who want a setting to be as if they had never set it
 
 
 def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="show|get|set|unset|model|forget", required=True)
-    show = actions.add_parser("show", help="every setting and what was learnt about models")
-    get = actions.add_parser("get", help="one setting")
-    get.add_argument("key", metavar="KEY", help=_KEY)
-    put = actions.add_parser("set", help="change one setting in the file")
-    put.add_argument("key", metavar="KEY", help=_KEY)
-    put.add_argument("value", metavar="VALUE", help="- reads it from standard input, as a key should be")
-    drop = actions.add_parser("unset", help="take one setting out of the file: its default counts again")
-    drop.add_argument("key", metavar="KEY", help=_KEY)
-    model = actions.add_parser("model", help="what is known of a model, and the rule that decided it")
-    model.add_argument("model", metavar="UPSTREAM/MODEL")
-    forget = actions.add_parser("forget", help="forget what was learnt about a model")
-    forget.add_argument("model", metavar="UPSTREAM/MODEL")
-    for action in (show, get, put, drop, model, forget):
+    for name, (summary, words) in _ACTIONS.items():
+        action = actions.add_parser(name, help=summary)
+        for word, (metavar, help_) in words.items():
+            action.add_argument(word, metavar=metavar, help=help_)
         add_json(action)
 
 
-def run(args: Namespace) -> int:
-    settings = load()
-    warn(settings.warnings)
+def run(args: Namespace) -> Outcome:
+    settings = read_settings()
     match args.action:
         case "show":
-            return _show(settings, as_json=args.json)
+            return _show(settings)
         case "get":
-            return _get(settings, args.key, as_json=args.json)
+            return _get(settings, args.key)
         case "set":
-            return _set(settings, args.key, args.value, as_json=args.json)
+            return _set(settings, args.key, args.value)
         case "unset":
-            return _unset(settings, args.key, as_json=args.json)
+            return _unset(settings, args.key)
         case "model":
-            return _model(settings, args.model, as_json=args.json)
+            return _model(settings, args.model)
         case _:
-            return _forget(settings, args.model, as_json=args.json)
+            return _forget(settings, args.model)
 
 
-def _show(settings: Settings, *, as_json: bool) -> int:
+def _show(settings: Settings) -> Outcome:
     decided: dict[str, Json] = {
         key.name: {"value": settings.shown(key.name), "source": settings.sources[key.name]} for key in KEYS
     }
@@ -77,7 +77,7 @@ def _show(settings: Settings, *, as_json: bool) -> int:
         "learnt": lessons,
         "warnings": list(settings.warnings),
     }
-    return answer(found, _lines(settings, lessons), as_json=as_json)
+    return CliAnswer(found, _lines(settings, lessons))
 
 
 def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
@@ -94,65 +94,63 @@ def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
         yield f"  {model}: {lesson['learnt']} ({lesson['why']})"
 
 
-def _get(settings: Settings, name: str, *, as_json: bool) -> int:
+def _get(settings: Settings, name: str) -> Outcome:
     key = find(name)
     if isinstance(key, Refusal):
-        return refused(key, as_json=as_json)
+        return key
     value, source = settings.shown(name), settings.sources[name]
-    return answer({"key": name, "value": value, "source": source}, _text(value).split("\n"), as_json=as_json)
+    return CliAnswer({"key": name, "value": value, "source": source}, _text(value).split("\n"))
 
 
-def _set(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
+def _set(settings: Settings, name: str, text: str) -> Outcome:
     value = sys.stdin.readline().strip() if text == "-" else text
     if value is text and settings.is_secret(name, text):
         warn([f"the key may stand in your shell's history now; `sightline config set {name} -` reads standard input"])
     if refusal := settings.save(name, value):
         back = refusal.code == "invalid_input" and value in _DEFAULT
-        return refused(replace(refusal, remedy=f"sightline config unset {name}") if back else refusal, as_json=as_json)
-    return _now(settings, name, f"in {settings.file}", as_json=as_json)
+        return replace(refusal, remedy=f"sightline config unset {name}") if back else refusal
+    return _report_change(settings, name, f"in {settings.file}")
 
 
-def _unset(settings: Settings, name: str, *, as_json: bool) -> int:
+def _unset(settings: Settings, name: str) -> Outcome:
     if refusal := settings.unset(name):
-        return refused(refusal, as_json=as_json)
-    return _now(settings, name, "by default", as_json=as_json)
+        return refusal
+    return _report_change(settings, name, "by default")
 
 
-def _now(settings: Settings, name: str, where: str, *, as_json: bool) -> int:
-    """What a setting is, now that it has been changed."""
+def _report_change(settings: Settings, name: str, where: str) -> Outcome:
+    """Report what a setting is, now that it has been changed."""
     shown = load(settings.environment).shown(name)
     found: Mapping[str, Json] = {"key": name, "value": shown, "file": str(settings.file)}
-    return answer(found, [f"{name} is {_text(shown) or 'empty'} {where}"], as_json=as_json)
+    return CliAnswer(found, [f"{name} is {_text(shown) or 'empty'} {where}"])
 
 
-def _model(settings: Settings, name: str, *, as_json: bool) -> int:
+def _model(settings: Settings, name: str) -> Outcome:
     from sightline.cli import compose
     from sightline.look.upstreams import by_name
     from sightline.wire import WIRES
 
     split = _split(name)
     if isinstance(split, Refusal):
-        return refused(split, as_json=as_json)
+        return split
     found = compose.directory(settings)
     if isinstance(found, Refusal):
-        return refused(found, as_json=as_json)
+        return found
     upstream = by_name(found.named, split[0])
     if upstream is None:
         known = ", ".join(sorted(found.named))
-        return refused(
-            Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}"), as_json=as_json
-        )
+        return Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}")
     with opened(settings) as record:
         seen = {wire.name: compose.profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
     spoken = {wire: each for wire, each in seen.items() if wire in upstream.bases}
-    return answer({"model": name, "wires": said}, _ways(name, spoken or seen), as_json=as_json)
+    return CliAnswer({"model": name, "wires": said}, _ways(name, spoken or seen))
 
 
 def _ways(name: str, seen: Mapping[WireName, Profile]) -> Iterator[str]:
-    """What is the same on several wires is said once."""
+    """Say once what is the same on several wires."""
     same: dict[tuple[bool | None, str], list[str]] = {}
     for wire, each in seen.items():
         same.setdefault((each.vision, each.why), []).append(wire)
@@ -171,7 +169,7 @@ def _split(name: str) -> tuple[str, str] | Refusal:
 
 
 def _names(settings: Settings, upstream: str) -> set[str]:
-    """What an upstream of the user's is called by them, and by its address: lessons may stand under either."""
+    """Return the names of an upstream, the user's own and that of its address: lessons may be under either."""
     from sightline.look.upstreams import directory, names_of, receiver
 
     found = directory(settings)
@@ -179,25 +177,23 @@ def _names(settings: Settings, upstream: str) -> set[str]:
     return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
-def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
+def _forget_lessons(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
     found = [record.forget_lesson(each, model) for each in upstreams]
     return next((each for each in found if isinstance(each, Refusal)), any(found))
 
 
-def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
+def _forget(settings: Settings, name: str) -> Outcome:
     split = _split(name)
     if isinstance(split, Refusal):
-        return refused(split, as_json=as_json)
+        return split
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else _forgotten(record, _names(settings, upstream), model)
+        known = record if isinstance(record, Refusal) else _forget_lessons(record, _names(settings, upstream), model)
     if isinstance(known, Refusal):
-        return refused(known, as_json=as_json)
+        return known
     if not known:
-        return refused(
-            Refusal("not_found", f"nothing was learnt about {name}", "config show lists it"), as_json=as_json
-        )
-    return answer({"forgotten": name}, [f"forgotten: {name}"], as_json=as_json)
+        return Refusal("not_found", f"nothing was learnt about {name}", "config show lists it")
+    return CliAnswer({"forgotten": name}, [f"forgotten: {name}"])
 
 
 def _text(value: Json) -> str:

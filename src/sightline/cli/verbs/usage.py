@@ -9,22 +9,21 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from sightline.cli.memory import opened
-from sightline.cli.terminal import dollars
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, format_dollars, read_settings
+from sightline.cli.verbs import opened
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
     from sightline.model.receipt import Filed
     from sightline.model.records import Spent
     from sightline.model.scene import Json
+    from sightline.settings import Settings
 
 EXAMPLE = """  sightline usage
   sightline usage --json
   sightline usage --receipts 5"""
 
-_RECEIPTS = 10  # that are shown where nobody says how many
+_RECEIPTS = 10  # that are shown by default
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -41,28 +40,27 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def run(args: Namespace) -> int:
-    settings = load()
-    warn(settings.warnings)
+def run(args: Namespace) -> Outcome:
+    settings = read_settings()
     if args.receipts is not None:
-        return _receipts(settings, args.receipts, as_json=args.json)
+        return _list_receipts(settings, args.receipts)
     from sightline.look.upstreams import called
 
     with opened(settings) as record:
         spent = record.trouble() or record.spent()
     if isinstance(spent, Refusal):
-        return refused(spent, as_json=args.json)
+        return spent
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
     total = _figures(spent)
-    return answer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)), as_json=args.json)
+    return CliAnswer({"days": [*rows], "total": total}, _lines(rows, total, partial(called, settings)))
 
 
-def _receipts(settings: Settings, most: int, *, as_json: bool) -> int:
+def _list_receipts(settings: Settings, most: int) -> Outcome:
     with opened(settings) as record:
         found = record.trouble() or record.receipts(min(most, sys.maxsize))
     if isinstance(found, Refusal):
-        return refused(found, as_json=as_json)
-    return answer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found), as_json=as_json)
+        return found
+    return CliAnswer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found))
 
 
 def _receipt_lines(found: Sequence[Filed]) -> Iterator[str]:
@@ -99,7 +97,7 @@ def _lines(rows: Sequence[dict[str, Json]], total: dict[str, Json], shown: Calla
 
 def _line(row: dict[str, Json]) -> str:
     priced = row["cost_usd"] is not None and bool(row["cost_usd"] or not row["unpriced"])
-    cost = dollars(cast("float", row["cost_usd"])) if priced else "price unknown"
+    cost = format_dollars(cast("float", row["cost_usd"])) if priced else "price unknown"
     unknown = f" and {row['unpriced']} of unknown price" if row["unpriced"] and priced else ""
     calls = "1 call" if row["calls"] == 1 else f"{row['calls']} calls"
     failed = f" ({row['failed']} failed)" if row["failed"] else ""

@@ -1,4 +1,4 @@
-"""`sightline probe`: does a model really see? It is shown what nobody can guess, and what was found is remembered."""
+"""`sightline probe`: find out whether a model sees, with pictures that cannot be guessed, and remember it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, get_args
 
-from sightline.cli.verb import add_json, answer, refused, warn
+from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, refused
+from sightline.cli.verbs import describe_lesson, opened
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
-from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
     from sightline.engine.trial import Trial
     from sightline.model.scene import Json
     from sightline.model.upstream import Upstream
+    from sightline.settings import Settings
 
 EXAMPLE = """  sightline probe --base-url http://127.0.0.1:11434/v1 --model qwen3-vl
   sightline probe --base-url https://api.deepseek.com --model deepseek-flash --json
@@ -50,49 +51,44 @@ def _seconds(text: str) -> float:
     return number
 
 
-def run(args: Namespace) -> int:
+def run(args: Namespace) -> Outcome:
     import asyncio
 
     from sightline.look.upstreams import reached
 
-    settings = load()
-    warn(settings.warnings)
+    settings = read_settings()
     upstream = reached(settings, args.base_url)
     if isinstance(upstream, Refusal):
-        return refused(upstream, as_json=args.json)
-    key = _key(settings, upstream, args.api_key_env)
+        return upstream
+    key = _find_key(settings, upstream, args.api_key_env)
     if isinstance(key, Refusal):
-        return refused(key, as_json=args.json)
-    if not key and upstream.key_variables and not upstream.on_loopback:
-        return refused(_keyless(upstream), as_json=args.json)
-    wire = args.wire or _spoken(upstream, args.base_url)
-    trial = asyncio.run(_tried(settings, upstream, wire, args.model, key, args.timeout))
-    remembered = _remembered(settings, upstream.name, args.model, trial)
-    found = _found(trial, upstream.name, args.model, remembered=remembered)
+        return key
+    wire = args.wire or _choose_wire(upstream, args.base_url)
+    trial = asyncio.run(_examine(settings, upstream, wire, args.model, key, args.timeout))
+    remembered = _remember(settings, upstream.name, args.model, trial)
+    found = _report(trial, upstream.name, args.model, remembered=remembered)
     user = trial.findings["user"]
     if user.verdict != "could not tell":
-        return answer(found, _lines(trial, upstream.name, args.model, remembered=remembered), as_json=args.json)
+        return CliAnswer(found, _lines(trial, upstream.name, args.model, remembered=remembered))
     remedy = "" if key or upstream.on_loopback else "give its key by --api-key-env"
     no = Refusal("unavailable", f"whether {upstream.name}/{args.model} sees is not known: {user.why}", remedy)
     return refused(no, found, as_json=args.json)
 
 
-def _keyless(upstream: Upstream) -> Refusal:
-    """Nobody answers without one: nothing is sent to find that out."""
+def _find_key(settings: Settings, upstream: Upstream, variable: str | None) -> str | Refusal:
+    """Return the key, empty where none is needed; without one that is needed, nothing is sent."""
+    if variable is not None:
+        unset = Refusal("not_found", f"{variable} is not set", "export it, or leave it out")
+        return settings.variable((variable,)) or unset
+    key = upstream.api_key or settings.variable(upstream.key_variables)
+    if key or not upstream.key_variables or upstream.on_loopback:
+        return key
     how = f"set {upstream.key_variables[0]}, or name another variable by --api-key-env"
     return Refusal("unavailable", f"there is no key for {upstream.name}", how)
 
 
-def _key(settings: Settings, upstream: Upstream, variable: str | None) -> str | Refusal:
-    if variable is None:
-        return upstream.api_key or settings.variable(upstream.key_variables)
-    return settings.variable((variable,)) or Refusal(
-        "not_found", f"{variable} is not set", "export it, or leave it out"
-    )
-
-
-def _spoken(upstream: Upstream, address: str) -> WireName:
-    """The wire that the address is a known base of; else the first of a known provider; else the one most speak."""
+def _choose_wire(upstream: Upstream, address: str) -> WireName:
+    """Return the wire that the address is a known base of; else the first of a known provider; else the usual one."""
     from sightline.profiles.presets import PRESETS
 
     preset = PRESETS.get(upstream.preset)
@@ -102,7 +98,9 @@ def _spoken(upstream: Upstream, address: str) -> WireName:
     return "openai_chat" if "openai_chat" in wires or not wires else wires[0]
 
 
-async def _tried(settings: Settings, upstream: Upstream, wire: WireName, model: str, key: str, seconds: float) -> Trial:
+async def _examine(
+    settings: Settings, upstream: Upstream, wire: WireName, model: str, key: str, seconds: float
+) -> Trial:
     from sightline.dial import Dialler
     from sightline.engine.trial import Examiner
     from sightline.look.whole import proxies
@@ -119,10 +117,8 @@ async def _tried(settings: Settings, upstream: Upstream, wire: WireName, model: 
         await dialler.close()
 
 
-def _remembered(settings: Settings, upstream: str, model: str, trial: Trial) -> bool:
+def _remember(settings: Settings, upstream: str, model: str, trial: Trial) -> bool:
     """Return whether what was found is in the record, for the next program that opens it."""
-    from sightline.cli.memory import opened
-
     lesson = trial.lesson
     if lesson is None or settings.record == "memory":
         return False
@@ -130,7 +126,7 @@ def _remembered(settings: Settings, upstream: str, model: str, trial: Trial) -> 
         return record.learn(upstream, model, lesson, trial.days) is None
 
 
-def _found(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict[str, Json]:
+def _report(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict[str, Json]:
     lesson = trial.lesson
     return {
         "upstream": upstream,
@@ -144,13 +140,11 @@ def _found(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict
 
 
 def _lines(trial: Trial, upstream: str, model: str, *, remembered: bool) -> Iterator[str]:
-    from sightline.cli.memory import words
-
     yield f"{upstream}/{model} on {trial.wire}, each time shown a new picture that cannot be guessed:"
     for place, each in trial.findings.items():
         yield f"  {_PLACES[place]:<38} {each.verdict} ({each.why})"
     lesson = trial.lesson
     assert lesson is not None
     until = f"for {trial.days:.0f} days, or until: sightline config forget {upstream}/{model}"
-    yield f"found: {words(lesson)}"
+    yield f"found: {describe_lesson(lesson)}"
     yield f"remembered {until}" if remembered else "not remembered: the record could not be written"

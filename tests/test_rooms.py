@@ -27,9 +27,11 @@ LINES = (
     ("__init__",),
     ("chat",),
     ("look", "commands"),
-    ("engine", "settings"),
-    ("seers",),
+    ("runtime",),
+    ("engine",),
+    ("vision",),
     ("reader",),
+    ("settings",),
     ("sources", "pixels", "store"),
     ("net", "dial", "disk", "server"),
     ("wire", "passes", "profiles", "grounding"),
@@ -233,9 +235,9 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         ["surfaces/proxy/app.py:1: surfaces.proxy imports surfaces.mcp, which is on its own line"],
     ),
     (
-        "the engine and the settings, which never meet",
-        {"settings.py": "", "engine.py": "import sightline.settings"},
-        ["engine.py:1: engine imports settings, which is on its own line"],
+        "the settings, which do not know who reads them",
+        {"settings.py": "import sightline.engine", "engine.py": ""},
+        ["settings.py:1: settings imports engine, which is above it"],
     ),
     (
         "two rooms of the outside world, which never meet",
@@ -244,8 +246,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "the reader, which does not know who asks",
-        {"seers/local_seer.py": "", "reader/report.py": "from sightline.seers.local_seer import LocalSeer"},
-        ["reader/report.py:1: reader imports seers, which is above it"],
+        {"vision/seers/local.py": "", "reader/report.py": "from sightline.vision.seers.local import LocalSeer"},
+        ["reader/report.py:1: reader imports vision, which is above it"],
     ),
     (
         "the two diallers, which never meet",

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from sightline.look import vision_analyze as vision_analyze
     from sightline.look.bodies import Prepared as Prepared
     from sightline.look.bodies import prepare as prepare
-    from sightline.look.capable import supports_pdf as supports_pdf
-    from sightline.look.capable import supports_video as supports_video
-    from sightline.look.capable import supports_vision as supports_vision
     from sightline.look.hoisting import hoist as hoist
     from sightline.look.hoisting import hoist_tool_result_images as hoist_tool_result_images
     from sightline.model.capability import AudioCapability as AudioCapability
@@ -49,6 +46,9 @@ if TYPE_CHECKING:
     from sightline.model.capability import read_image_capability as read_image_capability
     from sightline.model.image import Image as Image
     from sightline.model.receipt import Receipt as Receipt
+    from sightline.vision.capabilities import supports_pdf as supports_pdf
+    from sightline.vision.capabilities import supports_video as supports_video
+    from sightline.vision.capabilities import supports_vision as supports_vision
 
 _FROM = (
     (
@@ -58,7 +58,7 @@ _FROM = (
         *("tools", "video_analyze", "view", "vision_analyze"),
     ),
     (lambda: import_module("sightline.look.bodies"), "Prepared", "prepare"),
-    (lambda: import_module("sightline.look.capable"), "supports_pdf", "supports_video", "supports_vision"),
+    (lambda: import_module("sightline.vision.capabilities"), "supports_pdf", "supports_video", "supports_vision"),
     (lambda: import_module("sightline.look.hoisting"), "hoist", "hoist_tool_result_images"),
     (
         lambda: import_module("sightline.model.capability"),

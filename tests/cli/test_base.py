@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from sightline.seers.others import PROVIDERS
+from sightline.vision.seers.litellm import PROVIDERS
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, sightline
 from tests.look.bad import PNG
 from tests.requirements import requirement

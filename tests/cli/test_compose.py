@@ -11,8 +11,8 @@ from sightline.cli import compose
 from sightline.look.whole import price_of
 from sightline.model.asking import Usage
 from sightline.model.refusal import Refusal
-from sightline.seers.choice import Named
 from sightline.settings import Settings, load
+from sightline.vision.chooser import Named
 from tests.requirements import requirement
 
 

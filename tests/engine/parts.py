@@ -24,9 +24,9 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.worker import Workers
 from sightline.profiles.lookup import Override
-from sightline.seers.prompt import version
 from sightline.sources.file import policy_for
 from sightline.store import open_record
+from sightline.vision.prompts import version
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.wire.bodies import block, body, part, result, text, user

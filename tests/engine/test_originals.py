@@ -12,7 +12,7 @@ from sightline.model.facts import NO_FORM
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.pixels.worker import Limits, Workers
-from sightline.seers.local_seer import LocalSeer
+from sightline.vision.seers.local import LocalSeer
 from tests.pixels import large
 from tests.pixels.bitmaps import exif, photo, saved
 from tests.requirements import requirement

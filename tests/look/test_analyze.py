@@ -26,8 +26,8 @@ from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.passes.joint import hints
-from sightline.seers.prompt import INSTRUCTIONS, QUESTION, TOGETHER, version
 from sightline.settings import load
+from sightline.vision.prompts import INSTRUCTIONS, QUESTION, TOGETHER, version
 from tests.engine.parts import Talk, encoded, picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
@@ -285,9 +285,7 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
         told, asked, _ = sent(provider)
         alike = "; ".join(hints(["mockup_v2.png", "mockup_v4.png"], [(1, 2, 0.97)]))
         assert "versioned sequence" in alike
-        assert (
-            f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {TOGETHER}]" in told
-        )
+        assert f"[Structural hints (advisory; the user's prompt wins): {alike}]\n[User's prompt: {TOGETHER}]" in told
         assert asked.endswith(TOGETHER)
         monkeypatch.setenv("SIGHTLINE_PHASH_THRESHOLD", "1")
         sightline.describe(["mockup_v2.png", "other.png"])

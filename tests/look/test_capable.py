@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.look.capable import table
 from sightline.profiles.capabilities import KINDS, Said, takes
 from sightline.settings import Settings, load
+from sightline.vision.capabilities import table
 from tests.requirements import requirement
 
 SIX = ("claude-opus-4-7", "claude-sonnet-4-6", "gpt-5", "gpt-5-mini", "gemini-2.5-pro", "gemini-2.5-flash")
@@ -101,8 +101,8 @@ def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
 
 def test_it_is_read_when_somebody_asks_and_not_before() -> None:
     code = (
-        "import sightline, sys; assert 'sightline.look.capable' not in sys.modules; sightline.supports_pdf;"
-        "from sightline.look.capable import table; assert table.cache_info().currsize == 0;"
+        "import sightline, sys; assert 'sightline.vision.capabilities' not in sys.modules; sightline.supports_pdf;"
+        "from sightline.vision.capabilities import table; assert table.cache_info().currsize == 0;"
         "sightline.supports_pdf('x'); assert table.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

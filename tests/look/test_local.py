@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 import sightline
-from sightline.engine.local import readers
 from sightline.look import Analysis, Failed
 from sightline.look.analyze_parts import Part, sent_to
 from sightline.look.bodies import Prepared
@@ -24,9 +23,9 @@ from sightline.model.image import Picture
 from sightline.pixels.decode_limits import within_bounds
 from sightline.reader.describe import NOTE
 from sightline.reader.report import HINT, RELATED
-from sightline.seers.local_seer import LocalSeer
-from sightline.seers.prompt import INSTRUCTIONS, version
 from sightline.store import open_record
+from sightline.vision.prompts import INSTRUCTIONS, version
+from sightline.vision.seers.local import LocalSeer, readers
 from tests.pixels.bitmaps import exif, photo
 from tests.pixels.bitmaps import saved as saved_as
 from tests.proxy.running import NOTHING_ON_LOOPBACK

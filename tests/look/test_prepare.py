@@ -21,13 +21,13 @@ import pytest
 import sightline
 from sightline.look import Refused, door
 from sightline.look.bodies import Prepared
-from sightline.look.upstreams import NOBODY
 from sightline.model.geometry import Size
 from sightline.model.image import Picture
 from sightline.model.marks import MARKER
 from sightline.model.sizing import tokens
 from sightline.pixels.probe import probe
 from sightline.profiles.lookup import profile
+from sightline.settings.upstreams import NOBODY
 from tests.engine.parts import encoded, picture
 from tests.proxy.running import NOTHING_ON_LOOPBACK
 from tests.requirements import requirement

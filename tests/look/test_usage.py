@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sightline.look.usage import cost
 from sightline.model.asking import Usage
 from sightline.model.upstream import Upstream
+from sightline.vision.capabilities import cost
 from tests.requirements import requirement
 
 ANTHROPIC = Upstream("work", {"anthropic": "https://api.anthropic.com"})

@@ -16,13 +16,13 @@ from sightline.look.analyze_image import describe
 from sightline.look.analyze_result import Failed
 from sightline.look.analyze_seer import receiver_of
 from sightline.look.doors import Door
-from sightline.look.upstreams import called
 from sightline.model.entry import Entry
 from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import Settings
+from sightline.settings.upstreams import called
 
 __all__ = ["answered", "status"]
 

@@ -14,12 +14,12 @@ from sightline.look.ask_envelope import Unanswered
 from sightline.look.doors import Behalf, Door, Turns, granted, workers
 from sightline.look.offered import call, tools
 from sightline.look.results import Refused
-from sightline.look.upstreams import directory, receiver
 from sightline.look.whole import Parts, local_servers, named_seer, parts, profile, proxies
 from sightline.model.receipt import Receipt
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.settings import Settings
+from sightline.settings.upstreams import directory, receiver
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.mcp.http import Mount
 from sightline.surfaces.mcp.terms import Terms

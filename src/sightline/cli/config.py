@@ -85,7 +85,7 @@ def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
     width = max(len(key.name) for key in KEYS)
     for key in KEYS:
         yield f"  {key.name:<{width}} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     yield "learnt about models:" if lessons else "learnt about models: nothing"
     for lesson in lessons:
@@ -127,7 +127,7 @@ def _now(settings: Settings, name: str, where: str, *, as_json: bool) -> int:
 
 def _model(settings: Settings, name: str, *, as_json: bool) -> int:
     from sightline.cli import compose
-    from sightline.look.upstreams import by_name
+    from sightline.settings.upstreams import by_name
     from sightline.wire import WIRES
 
     split = _split(name)
@@ -172,7 +172,7 @@ def _split(name: str) -> tuple[str, str] | Refusal:
 
 def _names(settings: Settings, upstream: str) -> set[str]:
     """What an upstream of the user's is called by them, and by its address: lessons may stand under either."""
-    from sightline.look.upstreams import directory, names_of, receiver
+    from sightline.settings.upstreams import directory, names_of, receiver
 
     found = directory(settings)
     own = found.named.get(upstream) if upstream in settings.upstreams and not isinstance(found, Refusal) else None

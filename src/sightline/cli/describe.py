@@ -112,7 +112,7 @@ def _looked(at: Door, command: Describe) -> Analysis | Failed:
 
 
 def _printed(settings: Settings, found: Analysis, *, as_json: bool) -> None:
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     if as_json:
         show(found.as_dict())

@@ -136,7 +136,7 @@ async def _listens(whole: compose.Parts, here: str) -> bool:
 
 
 async def _ask(whole: compose.Parts, here: str) -> Report:
-    from sightline.seers.choice import nobody
+    from sightline.vision.chooser import nobody
 
     try:
         listening = await _listens(whole, here)
@@ -159,7 +159,7 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
 
 async def _providers(whole: compose.Parts) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.seers.loopback import SERVERS
+    from sightline.vision.seers.loopback import SERVERS
 
     seeing = {each.server for each in await whole.seers.on_this_machine()}
     found: Report = {}
@@ -180,7 +180,7 @@ async def _providers(whole: compose.Parts) -> Report:
 
 def _others() -> list[str]:
     """The providers that only the extra `providers` reaches: it finds their keys itself, and is not loaded to ask."""
-    from sightline.seers.others import PROVIDERS, installed
+    from sightline.vision.seers.litellm import PROVIDERS, installed
 
     return sorted(PROVIDERS) if installed() else []
 
@@ -198,7 +198,7 @@ def _agents(settings: Settings, here: str) -> Report:
 
 
 def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     shown, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"

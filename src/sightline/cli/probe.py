@@ -12,9 +12,9 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.engine.trial import Trial
     from sightline.model.scene import Json
     from sightline.model.upstream import Upstream
+    from sightline.vision.trial import Trial
 
 EXAMPLE = """  sightline probe --base-url http://127.0.0.1:11434/v1 --model qwen3-vl
   sightline probe --base-url https://api.deepseek.com --model deepseek-flash --json
@@ -53,7 +53,7 @@ def _seconds(text: str) -> float:
 def run(args: Namespace) -> int:
     import asyncio
 
-    from sightline.look.upstreams import reached
+    from sightline.settings.upstreams import reached
 
     settings = load()
     warn(settings.warnings)
@@ -104,9 +104,9 @@ def _spoken(upstream: Upstream, address: str) -> WireName:
 
 async def _tried(settings: Settings, upstream: Upstream, wire: WireName, model: str, key: str, seconds: float) -> Trial:
     from sightline.dial import Dialler
-    from sightline.engine.trial import Examiner
     from sightline.look.whole import proxies
     from sightline.model.upstream import joined
+    from sightline.vision.trial import Examiner
 
     dialler = Dialler(proxies(settings.environment))
     headers = dict([upstream.credential(wire, key)]) if key else {}

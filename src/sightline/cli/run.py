@@ -63,7 +63,7 @@ def _through(started: Launch, listening: socket, settings: Settings, args: Names
     """The agent's exit code, with the proxy listening from before its start to after its end."""
     from sightline.cli import compose
     from sightline.cli.listening import Beside, Manner
-    from sightline.look.upstreams import NOWHERE, Taken
+    from sightline.settings.upstreams import NOWHERE, Taken
 
     flags = [args.upstream] if args.upstream else []
     taken = NOWHERE if flags else Taken(started.formerly, started.named)

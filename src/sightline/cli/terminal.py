@@ -52,8 +52,8 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from sightline.look.analyze_seer import receiver_of
-    from sightline.look.upstreams import called
     from sightline.passes.words import SENT
+    from sightline.settings.upstreams import called
 
     provider = receiver_of(settings, model)
     if not provider or record.consents().get(provider, False):

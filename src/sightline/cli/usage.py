@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
     warn(settings.warnings)
     if args.receipts is not None:
         return _receipts(settings, args.receipts, as_json=args.json)
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     with opened(settings) as record:
         spent = record.trouble() or record.spent()

@@ -105,7 +105,7 @@ def _told(lines: Callable[[Settings], Iterator[str]]) -> int:
 
 def _images(settings: Settings) -> Iterator[str]:
     """The images that were asked about, each with what was asked of it last."""
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     latest: dict[str, str] = {}
     with opened(settings) as record:

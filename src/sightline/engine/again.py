@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sightline.engine.shelf import Shelf
 from sightline.model.source import Inline
+from sightline.vision.lru_cache import LruCache
 
 _BYTES = 32 * 1024 * 1024  # of texts that are held to compare with
 _SAMPLE = 32
@@ -12,8 +12,8 @@ _MET = 4096
 
 class Again:
     def __init__(self) -> None:
-        self._texts: Shelf[tuple[bytes, str]] = Shelf(_BYTES)
-        self._met: Shelf[str] = Shelf(_MET)
+        self._texts: LruCache[tuple[bytes, str]] = LruCache(_BYTES)
+        self._met: LruCache[str] = LruCache(_MET)
 
     def key(self, image: Inline) -> str:
         """Its own key. A text is held from the second time on: most that come once do not come again."""

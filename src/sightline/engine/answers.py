@@ -11,13 +11,11 @@ from typing import ParamSpec, Protocol, TypeVar, assert_never
 
 from sightline.engine.comparing import Comparisons
 from sightline.engine.eyes import Eyes, probed
-from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.links import fetched
 from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
-from sightline.engine.shelf import Shelf
 from sightline.model.edit import Edit
 from sightline.model.facts import (
     Answer,
@@ -48,6 +46,8 @@ from sightline.model.upstream import Visitor
 from sightline.model.value import value
 from sightline.passes.permit import permit
 from sightline.sources.file import there
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.single_flight import SingleFlight
 from sightline.wire.chain import Chain, chain
 from sightline.wire.codec import Codec
 from sightline.wire.shape import Texts, at, items
@@ -120,8 +120,8 @@ class Answers:
         self._patience = options.patience
         self._web = options.web
         self._reach = options.reach
-        self._flights: Here[Answer] = Here()
-        self._there: Shelf[bool] = Shelf(_FILES)
+        self._flights: SingleFlight[Answer] = SingleFlight()
+        self._there: LruCache[bool] = LruCache(_FILES)
 
     def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
         found: dict[str, str] = {}

@@ -7,9 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sightline.engine import flights
 from sightline.engine.eyes import Eyes
-from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.looks import Looks, first, names_of, resized, shared
 from sightline.engine.options import Options, SeersOf
@@ -29,7 +27,9 @@ from sightline.model.scene import Json
 from sightline.model.telling import Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes import joint
-from sightline.seers.prompt import TOGETHER, with_context, with_form
+from sightline.vision import single_flight
+from sightline.vision.prompts import TOGETHER, with_context, with_form
+from sightline.vision.single_flight import SingleFlight
 
 _UNSAID = Refusal("unavailable", "nothing was said of them together", "ask about them with analyze_image")
 _ONE_FAILS = Refusal(
@@ -70,7 +70,7 @@ class Comparisons:
         self._looks = looks
         self._images = images
         self._tellings = tellings
-        self._flights: Here[Joint | Refusal] = Here()
+        self._flights: SingleFlight[Joint | Refusal] = SingleFlight()
 
     async def compare(self, need: Compare, place: Place, visitor: Visitor, profile: Profile) -> Joint | Refusal:
         images = self._named(need)
@@ -122,7 +122,7 @@ class Comparisons:
         before, context = place.before() if self._options.context else "", self._options.context
         images: list[Json] = [[image.sha256, name] for image, name in opened]
         forms: list[Json] = [self._options.grounds(name) for name in names_of(seers)]
-        name = flights.named("together", images, [*names_of(seers)], forms, context, before, place.asked())
+        name = single_flight.named("together", images, [*names_of(seers)], forms, context, before, place.asked())
         return await self._flights.once(
             (visitor.scope, name), lambda: self._shared(name, opened, seers, place, visitor)
         )
@@ -137,7 +137,7 @@ class Comparisons:
             asked = await self._asked(opened, place)
             return await first(seers, lambda seer: self._answered(seer, asked, visitor))
 
-        made = await flights.once(self._record, visitor.scope, name, look, shared, since=0.0)
+        made = await single_flight.once(self._record, visitor.scope, name, look, shared, since=0.0)
         if not isinstance(made, str):
             return made
         same = read(Telling("", tuple(image.sha256 for image, _ in opened), json.loads(made)))

@@ -18,7 +18,6 @@ from sightline.engine.offload import Offload
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.prepared import Prepared
 from sightline.engine.repairs import ways
-from sightline.engine.shelf import Shelf
 from sightline.engine.tellings import Tellings
 from sightline.model import receipt
 from sightline.model.facts import Facts, Needs
@@ -37,6 +36,7 @@ from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
+from sightline.vision.lru_cache import LruCache
 from sightline.wire import routed
 from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Document, Lifted, lift_runs
@@ -73,9 +73,9 @@ class Engine:
         looks = Looks(record, seers, options, eyes, images, tellings)
         together = Comparisons(record, seers, options, eyes, looks, images, tellings)
         self._answers = Answers(record, eyes, images, looks, together, options, self.offload)
-        self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
-        self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
-        self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
+        self._poison: LruCache[str] = LruCache(_POISON_REMEMBERED)
+        self._moved: LruCache[str] = LruCache(_SUSPICIONS)  # where images were once moved out of tool results in vain
+        self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS)
 
     def read_objects(self, tree: Json, wire: Codec) -> Reading:
         """What stands in a body that a program holds as objects."""

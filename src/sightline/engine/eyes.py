@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sightline.engine.presized import exact, exactly, goal, takes_original
-from sightline.engine.shelf import Shelf
 from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Refit
 from sightline.model.image import Image, Picture, Target, base64_length
@@ -21,6 +19,8 @@ from sightline.pixels.probe import probe
 from sightline.pixels.similar import likeness
 from sightline.pixels.worker import Workers
 from sightline.sources.inline import decode, head
+from sightline.vision.fitting import exact, exactly, goal, takes_original
+from sightline.vision.lru_cache import LruCache
 
 _HEADS = (2048, 64 * 1024)  # letters of base64: enough for nearly all, and for those with a preview in front
 _MAY_MOVE = ("image/gif", "image/webp")
@@ -34,8 +34,8 @@ _MAY_PASS = frozenset({"unavailable", "too_large"})  # a busy machine may be the
 class Eyes:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
-        self._checked: Shelf[Picture | Refusal] = Shelf(_REMEMBERED)
-        self._refitted: Shelf[Image | Refusal] = Shelf(_REFITTED_BYTES)
+        self._checked: LruCache[Picture | Refusal] = LruCache(_REMEMBERED)
+        self._refitted: LruCache[Image | Refusal] = LruCache(_REFITTED_BYTES)
 
     async def check(self, image: Inline) -> Picture | Refusal:
         """What the header says, when every pixel can be decoded."""

@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from sightline.engine.again import Again
 from sightline.engine.eyes import probed
-from sightline.engine.fairness import FairThreads
-from sightline.engine.shelf import Shelf
 from sightline.model.facts import Kept
 from sightline.model.image import Image
 from sightline.model.ports import Record
@@ -18,6 +16,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.model.upstream import Visitor
 from sightline.sources.inline import decode
+from sightline.vision.fairness import FairThreads
+from sightline.vision.lru_cache import LruCache
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Images:
         self._record = record
         self._again = Again()
         self._threads = FairThreads()
-        self._digests: Shelf[str] = Shelf(_DIGESTS)  # an image that is sent again is not decoded again
+        self._digests: LruCache[str] = LruCache(_DIGESTS)  # an image that is sent again is not decoded again
 
     async def find_digest(self, inline: Inline) -> str | Refusal:
         """Return the sha256 of an image; a long one is decoded in a thread."""

@@ -12,15 +12,10 @@ from dataclasses import replace
 from time import monotonic
 from typing import TypeVar
 
-from sightline.engine import flights
-from sightline.engine.boxes import blocks, placed
 from sightline.engine.eyes import Eyes
-from sightline.engine.fairness import FairSemaphore, FairThreads
-from sightline.engine.flights import Here
 from sightline.engine.images import Images
 from sightline.engine.options import Options, SeersOf
 from sightline.engine.places import Place
-from sightline.engine.shelf import Shelf
 from sightline.engine.tellings import Tellings
 from sightline.model.asking import LOCAL, Answer, Question, bounded
 from sightline.model.entry import Entry
@@ -35,8 +30,13 @@ from sightline.model.source import Inline
 from sightline.model.telling import Said, Telling, read, written
 from sightline.model.upstream import Visitor
 from sightline.passes.words import fallen
-from sightline.seers.asking import AGAIN
-from sightline.seers.prompt import version, with_context, with_form
+from sightline.vision import single_flight
+from sightline.vision.boxes import blocks, placed
+from sightline.vision.fairness import FairSemaphore, FairThreads
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.prompts import version, with_context, with_form
+from sightline.vision.seers.wire_seer import AGAIN
+from sightline.vision.single_flight import SingleFlight
 
 T = TypeVar("T")
 P = TypeVar("P", Description, Joint)
@@ -81,8 +81,8 @@ class Looks:
         self._eyes = eyes
         self._images = images
         self._tellings = tellings
-        self._turns: Shelf[set[str]] = Shelf(_TURNS)  # at what somebody was asked to look in each turn
-        self._flights: Here[Description | Refusal] = Here()
+        self._turns: LruCache[set[str]] = LruCache(_TURNS)  # at what somebody was asked to look in each turn
+        self._flights: SingleFlight[Description | Refusal] = SingleFlight()
         self._turns_to_ask = FairSemaphore(_AT_ONCE)
         self._threads = FairThreads()
 
@@ -193,12 +193,12 @@ class Looks:
         # Bytes are stored before a reference to them is emitted.
         kept = await self._threads.run(visitor.scope, self._record.keep_image, visitor.scope, image)
         prompts: list[Json] = [*self._prompts(seers)]
-        name = flights.named("describe", image.sha256, [*names_of(seers)], prompts, words)
+        name = single_flight.named("describe", image.sha256, [*names_of(seers)], prompts, words)
 
         async def look() -> Description | Refusal:
             return await first(seers, lambda seer: self._one(seer, image, said, visitor))
 
-        made = await flights.once(self._record, visitor.scope, name, look, shared, since=0.0)
+        made = await single_flight.once(self._record, visitor.scope, name, look, shared, since=0.0)
         if isinstance(made, str):  # the same look was under way in another process
             same = read(Telling("", (image.sha256,), json.loads(made)))
             assert isinstance(same, Description), "that is what was shared"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from sightline.engine.fairness import FairSemaphore
+from sightline.vision.fairness import FairSemaphore
 
 P = ParamSpec("P")
 T = TypeVar("T")

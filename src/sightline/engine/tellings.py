@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sightline.engine.fairness import FairThreads
-from sightline.engine.shelf import Shelf
 from sightline.model.ports import Record
 from sightline.model.telling import Said, Telling, read
 from sightline.model.upstream import Visitor
+from sightline.vision.fairness import FairThreads
+from sightline.vision.lru_cache import LruCache
 
 _UNTAKEN = 4096
 
@@ -15,7 +15,7 @@ class Tellings:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._threads = FairThreads()
-        self._untaken: Shelf[Telling] = Shelf(_UNTAKEN)  # what the record had no room for: nobody is asked twice
+        self._untaken: LruCache[Telling] = LruCache(_UNTAKEN)  # what the record had no room for: nobody is asked twice
 
     def told(self, visitor: Visitor, turn: str, *images: str) -> Said | None:
         """What was said of these at a place, or why nothing could be."""

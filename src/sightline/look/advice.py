@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
-from sightline.seers.others import PROVIDERS
 from sightline.settings import Settings
+from sightline.vision.seers.litellm import PROVIDERS
 
 
 def advised(no: Refusal, upstream: Upstream | None, settings: Settings) -> Refusal:

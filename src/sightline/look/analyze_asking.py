@@ -9,7 +9,7 @@ from sightline.look.crops import FORMS, crop_of
 from sightline.model.crop import Crop, Normalized, Pixels, Region
 from sightline.model.fence import sound
 from sightline.model.refusal import Refusal
-from sightline.seers.prompt import QUESTION, TOGETHER
+from sightline.vision.prompts import QUESTION, TOGETHER
 
 LONGEST_QUESTION = 4000
 

@@ -9,11 +9,8 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sightline.engine import flights
-from sightline.engine.boxes import blocks, measured, placed
 from sightline.engine.comparing import counted
 from sightline.engine.looks import resized
-from sightline.engine.shelf import Shelf
 from sightline.grounding.formats import FORMATS
 from sightline.grounding.place import Placed
 from sightline.look.advice import advised, never_asked
@@ -22,7 +19,6 @@ from sightline.look.analyze_parts import Part, sent_to
 from sightline.look.analyze_result import Analysis
 from sightline.look.doors import Door
 from sightline.look.loop import wait
-from sightline.look.usage import cost
 from sightline.look.views import keep
 from sightline.model.asking import LOCAL, Answer, Question, Usage, bounded
 from sightline.model.entry import Entry
@@ -35,9 +31,13 @@ from sightline.model.scene import Json
 from sightline.passes import joint
 from sightline.passes.words import fallen, fence
 from sightline.pixels.similar import likeness
-from sightline.seers.prompt import INSTRUCTIONS, version, with_form
-from sightline.seers.registry import Named
 from sightline.settings import Settings
+from sightline.vision import single_flight
+from sightline.vision.boxes import blocks, measured, placed
+from sightline.vision.capabilities import cost
+from sightline.vision.chooser import Named
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.prompts import INSTRUCTIONS, version, with_form
 
 _LONGEST_ANSWER = 24_000  # characters; the fence around it has room within what a tool result may hold
 _MOST_BEHIND = 29_000  # characters of the fence and the boxes behind it, of what a tool result may hold
@@ -65,12 +65,12 @@ class _Known:
 
 
 _lock = threading.Lock()
-_shelves: dict[int, Shelf[_Known]] = {}
+_shelves: dict[int, LruCache[_Known]] = {}
 
 
-def _shelf(settings: Settings) -> Shelf[_Known]:
+def _shelf(settings: Settings) -> LruCache[_Known]:
     size = cast("int", settings.values["cacheSize"])
-    return _shelves.setdefault(size, Shelf(size))
+    return _shelves.setdefault(size, LruCache(size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +208,12 @@ class Look:
         if not self.settings.values["cacheSize"] or self.seer.name == LOCAL:  # words do not hold what it measures
             return wait(self.seer.ask(question))
         pixels: list[Json] = [image.sha256 for image in question.images]
-        name = flights.named(list(self._order), pixels, question.instructions, question.words, self.seer.name)
+        name = single_flight.named(list(self._order), pixels, question.instructions, question.words, self.seer.name)
 
         def ask() -> Coroutine[Any, Any, Answer | Refusal]:
             return self.seer.ask(question)
 
-        shared = flights.once(self.door.record, self.door.scope, name, ask, _text, self.since)
+        shared = single_flight.once(self.door.record, self.door.scope, name, ask, _text, self.since)
         return wait(shared)
 
     def _save(self, known: _Known) -> Refusal | None:

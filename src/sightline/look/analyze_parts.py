@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sightline.engine.presized import exact, exactly, goal, takes_original
 from sightline.look.analyze_asking import Asking
 from sightline.look.doors import Door
 from sightline.look.views import Found, bitmap, shown_of
@@ -17,6 +16,7 @@ from sightline.model.image import Image, Picture
 from sightline.model.ports import Seer
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode_limits import within_bounds
+from sightline.vision.fitting import exact, exactly, goal, takes_original
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sightline.dial import Dialler
-from sightline.engine.local import local_seer
-from sightline.engine.shelf import Shelf
-from sightline.look.capable import provider_of, supports_vision
 from sightline.look.doors import Behalf, reading
 from sightline.look.loop import at_end
 from sightline.look.once import Alone
-from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, providers, proxies, registry, seeing, seers, unagreed
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
-from sightline.seers.choice import Seers
-from sightline.seers.registry import OURS, Named, meant
 from sightline.settings import Settings
+from sightline.settings.upstreams import NOBODY, directory
+from sightline.vision.capabilities import provider_of, supports_vision
+from sightline.vision.chooser import OURS, Named, Seers, meant
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.seers.local import local_seer
 
 _KEPT = 8  # for as many different settings
 _ASKED = 16  # of as many different names
@@ -39,7 +38,7 @@ class _Place:
     record: Record
     found: Directory
     dialler: Dialler
-    asked: Shelf[tuple[Seers, Named | None]] = field(default_factory=lambda: Shelf(_ASKED))
+    asked: LruCache[tuple[Seers, Named | None]] = field(default_factory=lambda: LruCache(_ASKED))
 
     def seers(self, model: str, *, by_tool: bool) -> tuple[Seers, Named | None] | Refusal:
         """Who is asked where this model is named, and who that is: found out once, unless something is missing."""

@@ -7,22 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sightline.dial import Dialler
-from sightline.engine.local import local_seer
 from sightline.look.ask_envelope import Unanswered
-from sightline.look.capable import provider_of, supports_pdf, supports_video, supports_vision
 from sightline.look.doors import reading
 from sightline.look.loop import at_end
 from sightline.look.once import once
-from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry, unagreed
 from sightline.model.asking import LOCAL
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
-from sightline.seers.choice import nobody
-from sightline.seers.loopback import found
-from sightline.seers.registry import OURS, Named, Registry, meant
 from sightline.settings import Settings
+from sightline.settings.upstreams import directory
+from sightline.vision.capabilities import provider_of, supports_pdf, supports_video, supports_vision
+from sightline.vision.chooser import OURS, Named, Registry, meant, nobody
+from sightline.vision.seers.local import local_seer
+from sightline.vision.seers.loopback import found
 
 _NOBODY = Unanswered(
     "VISION_NOT_SUPPORTED",

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from sightline.engine import flights
 from sightline.look import ask_schema
 from sightline.look.advice import advised, never_asked
 from sightline.look.ask_envelope import MOST_OF_AN_IMAGE, Envelope, Prefix, Unanswered
@@ -18,7 +17,6 @@ from sightline.look.ask_model import Chosen, chosen
 from sightline.look.ask_subject import Sent, Subject
 from sightline.look.doors import Door
 from sightline.look.loop import wait
-from sightline.look.usage import cost
 from sightline.model.asking import LOCAL, Answer, Question, Usage
 from sightline.model.entry import Entry
 from sightline.model.facts import Description
@@ -29,6 +27,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import fallen
 from sightline.settings import Settings
+from sightline.vision import single_flight
+from sightline.vision.capabilities import cost
 
 _OTHER = "ask another model, or for less"
 _LOOK = "name fields as the image labels them, make them optional, or ask a vision model"
@@ -91,8 +91,8 @@ class _Asking:
 
     async def _shared(self) -> Answer | Unanswered | str:
         """Also what another process was told meanwhile: where answers are remembered, that is one."""
-        door, name = self.call.door, flights.named(self._key, self.sent.sha256, self.seer.name)
-        return await flights.once(door.record, door.scope, name, self._aside, _words, self.since)
+        door, name = self.call.door, single_flight.named(self._key, self.sent.sha256, self.seer.name)
+        return await single_flight.once(door.record, door.scope, name, self._aside, _words, self.since)
 
     async def _aside(self) -> Answer | Unanswered:
         return await asyncio.to_thread(self._made)

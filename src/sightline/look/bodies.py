@@ -11,13 +11,11 @@ from typing import Any, cast, final
 from sightline.dial import Dialler
 from sightline.engine import Engine, Reading, SeersOf
 from sightline.engine import Prepared as Done
-from sightline.engine.local import local_seer
 from sightline.look.both import both
 from sightline.look.doors import opened, reading, workers
 from sightline.look.loop import at_end, wait
 from sightline.look.results import Refused
 from sightline.look.shapes import codec
-from sightline.look.upstreams import directory, owner, reached, receiver
 from sightline.look.whole import engine, named_seer, proxies, seers
 from sightline.model.ports import Record, Seer
 from sightline.model.profile import Profile, WireName
@@ -25,8 +23,10 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.upstream import Directory, Upstream, Visitor
-from sightline.seers.choice import Seers
 from sightline.settings import Settings, find, load
+from sightline.settings.upstreams import directory, owner, reached, receiver
+from sightline.vision.chooser import Seers
+from sightline.vision.seers.local import local_seer
 from sightline.wire import GEMINI, WIRES
 from sightline.wire.codec import Codec
 

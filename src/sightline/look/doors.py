@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.engine.local import readers
-from sightline.engine.shelf import Shelf
 from sightline.look.ask_schema import TASK as SCHEMA
 from sightline.look.once import once
 from sightline.look.part import TASK
@@ -25,6 +23,8 @@ from sightline.pixels.worker import TASKS, Workers
 from sightline.settings import Settings, load
 from sightline.sources.file import Policy, policy_for
 from sightline.store import open_record
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.seers.local import readers
 
 if TYPE_CHECKING:
     from sightline.sources.web import Grant
@@ -48,7 +48,7 @@ class Turns:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._asked: Shelf[tuple[int, float]] = Shelf(_TURNS)  # how often, and when last
+        self._asked: LruCache[tuple[int, float]] = LruCache(_TURNS)  # how often, and when last
         self._lock = threading.Lock()
         self._clock = clock
 

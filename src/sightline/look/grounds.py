@@ -9,8 +9,8 @@ from sightline.grounding.families import FALLBACK, format_of
 from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
 from sightline.profiles.names import matches
-from sightline.seers.registry import Named
 from sightline.settings import Settings
+from sightline.vision.chooser import Named
 
 
 def coordinates_of(settings: Settings, seer: str, named: Named | None) -> str:

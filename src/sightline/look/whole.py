@@ -10,12 +10,9 @@ from urllib.parse import urlsplit
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options, SeersOf, known_profile
-from sightline.engine.local import local_seer, readers
 from sightline.engine.options import Grounds, Price
 from sightline.look.doors import folders, granted
 from sightline.look.grounds import coordinates_of
-from sightline.look.upstreams import NOWHERE, Taken, by_name, completed, directory, receiver
-from sightline.look.usage import cost
 from sightline.model.asking import LOCAL, Usage
 from sightline.model.ports import Http, Record, Seer
 from sightline.model.profile import Profile, WireName
@@ -25,13 +22,15 @@ from sightline.model.upstream import Directory, Upstream
 from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override, by_address
-from sightline.seers.choice import Named, Seers
-from sightline.seers.loopback import SERVERS
-from sightline.seers.prompt import INSTRUCTIONS, QUESTION
-from sightline.seers.registry import NO_LOCAL, OURS, Consented, Registry, api_of, elsewhere, wire_of
 from sightline.settings import Settings
+from sightline.settings.upstreams import NOWHERE, Taken, by_name, completed, directory, receiver
 from sightline.sources.file import Policy
 from sightline.store import open_record
+from sightline.vision.capabilities import cost
+from sightline.vision.chooser import NO_LOCAL, OURS, Consented, Named, Registry, Seers, api_of, elsewhere, wire_of
+from sightline.vision.prompts import INSTRUCTIONS, QUESTION
+from sightline.vision.seers.local import local_seer, readers
+from sightline.vision.seers.loopback import SERVERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from sightline.look import door
 from sightline.look.bodies import Desk, desk
 from sightline.look.doors import folders
 from sightline.look.loop import begun, wait
-from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.fence import json_line, one_line, sound
@@ -34,6 +33,7 @@ from sightline.model.source import Link
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.probe import probe
 from sightline.settings import Settings, load
+from sightline.settings.upstreams import NOBODY, owner
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import Agent, Ready, meant_for
 from sightline.surfaces.acp.loading import LOADING

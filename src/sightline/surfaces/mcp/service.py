@@ -15,8 +15,6 @@ from mcp.shared.exceptions import MCPError
 from sightline import chat, look
 from sightline.commands import NAME, parse
 from sightline.commands.values import Describe, Redescribe
-from sightline.engine.fairness import FairSemaphore
-from sightline.engine.shelf import Shelf
 from sightline.look import offered
 from sightline.look.analyze_result import Failed
 from sightline.look.ask_envelope import Unanswered
@@ -38,6 +36,8 @@ from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
 from sightline.surfaces.mcp.prompts import LIKE, PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
+from sightline.vision.fairness import FairSemaphore
+from sightline.vision.lru_cache import LruCache
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
@@ -67,9 +67,9 @@ def _nobody(door: Door) -> str:
 class Service:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._declined: Shelf[bool] = Shelf(_REMEMBERED)  # who said no to whom is not asked with every call
-        self._agreed: Shelf[bool] = Shelf(_REMEMBERED)  # who said yes to whom, for itself
-        self._asking: Shelf[asyncio.Lock] = Shelf(_REMEMBERED)  # who is being asked
+        self._declined: LruCache[bool] = LruCache(_REMEMBERED)  # who said no to whom is not asked with every call
+        self._agreed: LruCache[bool] = LruCache(_REMEMBERED)  # who said yes to whom, for itself
+        self._asking: LruCache[asyncio.Lock] = LruCache(_REMEMBERED)  # who is being asked
         self._turns = FairSemaphore(_CALLS_AT_ONCE)
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 

@@ -1,26 +1,68 @@
-"""The local seer's own processes: there pixels are decoded, read and answered from, beside everything else."""
+"""The seer that reads images on this machine, in processes of its own. Nothing leaves the machine."""
 
 from __future__ import annotations
 
 import functools
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from sightline.engine.shelf import Shelf
+from sightline.model.asking import LOCAL, Answer, Question, Spot, Usage
 from sightline.model.geometry import Box, Size
 from sightline.model.limits import HELD_BYTES
+from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
-from sightline.pixels.worker import Limits, Workers
-from sightline.seers.local_seer import TASK_NAME, LocalSeer
+from sightline.pixels.worker import Limits as WorkerLimits
+from sightline.pixels.worker import Workers
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.seers.wire_seer import no_place
 
 if TYPE_CHECKING:
     from sightline.reader.ocr.weights import OcrEngine
     from sightline.reader.reading import ImageReading
     from sightline.reader.regions import Pixels
     from sightline.reader.report import ReadImage
+
+
+TASK_NAME = "local"
+_MOST_BYTES = 200 * 1024 * 1024  # of all images of a question together
+_FORMATS = tuple(
+    f"image/{kind}" for kind in "png jpeg webp gif bmp tiff avif x-icon vnd.adobe.photoshop".split()
+)  # originals go in: a smaller copy is only harder to read
+_HEAVY = Refusal("too_large", "the images are too many bytes to be read at once", "ask about fewer of them")
+_NO_IMAGE = Refusal("invalid_input", "there is no image to read", "give one")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSeer:
+    work: Workers = field(repr=False)  # a cancelled question ends its process
+    folder: str = ""  # of the user's data, in which weights may lie
+    name: str = LOCAL
+    limits: Limits = field(default_factory=lambda: Limits(formats=_FORMATS))
+
+    async def ask(self, question: Question) -> Answer | Refusal:
+        if question.documents:
+            return no_place(self.name, question.documents[0])
+        if not question.images:
+            return _NO_IMAGE
+        if sum(len(image.data) for image in question.images) > _MOST_BYTES:
+            return _HEAVY
+        words = question.words if question.asked is None else question.asked
+        found = await self.work.run(TASK_NAME, b"".join(image.data for image in question.images), {
+            "question": words,
+            "schema": question.schema,
+            "images": [[image.sha256, len(image.data)] for image in question.images],
+            "folder": self.folder,
+            "described": question.described,
+        })  # fmt: skip
+        if isinstance(found, Refusal):
+            return found
+        spots = tuple(Spot(label, Box(*box), image) for label, box, image in found.facts["spots"])
+        return Answer(found.facts["text"], Usage(0, 0), self.name, spots=spots)
+
 
 SECONDS = 60.0  # from the asking to the answer, whoever else is asked about meanwhile
 _READING = 0.75  # of what is left of them: then no more is read, and what there is by then is said
@@ -33,12 +75,12 @@ _BEHIND = 2  # how far it steps back behind whoever else needs the processor
 
 _NO_READER = Refusal("unavailable", "local is not installed", "pip install 'sightline[local]'")
 
-TASKS = {TASK_NAME: "sightline.engine.local:local_task"}
+TASKS = {TASK_NAME: "sightline.vision.seers.local:local_task"}
 
 
 def readers() -> Workers:
     """The processes; none is started before somebody asks."""
-    return Workers(TASKS, count=_AT_ONCE, limits=Limits(SECONDS, _MEMORY, waiting=True), idle=_IDLE)
+    return Workers(TASKS, count=_AT_ONCE, limits=WorkerLimits(SECONDS, _MEMORY, waiting=True), idle=_IDLE)
 
 
 def local_seer(folder: Path, work: Workers) -> LocalSeer | Refusal:
@@ -110,7 +152,7 @@ def _engine(folder: str) -> OcrEngine | Refusal:
     return open_engine(Path(folder) if folder else None)
 
 
-_seen: Shelf[ImageReading] = Shelf(_REMEMBERED)
+_seen: LruCache[ImageReading] = LruCache(_REMEMBERED)
 
 
 def _page(digest: str, data: bytes, engine: OcrEngine, until: float) -> ReadImage | Refusal:

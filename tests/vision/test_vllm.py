@@ -8,11 +8,11 @@ import pytest
 
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
-from sightline.seers.chat import ChatSeer
-from sightline.seers.choice import Seers
+from sightline.vision.chooser import Seers
+from sightline.vision.seers.chat_completions import ChatSeer
 from tests.requirements import requirement
-from tests.seers.http import Asked, ScriptedHttp, reply
-from tests.seers.test_choice import names, profile, visitor
+from tests.vision.http import Asked, ScriptedHttp, reply
+from tests.vision.test_chooser import names, profile, visitor
 
 HERE = {"vllm": "http://localhost:8000/v1"}
 

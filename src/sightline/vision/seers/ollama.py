@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from sightline.model.asking import Answer, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import AGAIN, WireSeer, count, in_words, no_place
-from sightline.seers.loopback import runs_here
-from sightline.seers.stream import Events
+from sightline.vision.seers.loopback import runs_here
+from sightline.vision.seers.wire_seer import AGAIN, Events, WireSeer, count, in_words, no_place
 from sightline.wire.shape import at, text_in
 
 PATH = "/api/chat"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import WireSeer, count, in_words, no_place, total
-from sightline.seers.stream import Events, last
+from sightline.vision.seers.wire_seer import Events, WireSeer, count, in_words, last, no_place, total
 from sightline.wire.shape import at, text_in
 
 _TOKENS = 4096  # the wire wants a number

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sightline.engine.flights import Here, named, once
 from sightline.model.ports import Flight, Record
 from sightline.store import open_record
+from sightline.vision.single_flight import SingleFlight, named, once
 from tests.requirements import requirement
 
 
@@ -89,8 +89,8 @@ async def test_nobody_waits_for_ever(record: Record) -> None:
 
 @requirement("record.flights")
 async def test_a_look_that_takes_its_time_is_kept(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.engine.flights._LEASE", 0.4)
-    monkeypatch.setattr("sightline.engine.flights._RENEWED", 0.1)
+    monkeypatch.setattr("sightline.vision.single_flight._LEASE", 0.4)
+    monkeypatch.setattr("sightline.vision.single_flight._RENEWED", 0.1)
     work = Work("one", "two")
     first, second = flight(record, work), flight(record, work)
     await asyncio.sleep(1)
@@ -98,7 +98,7 @@ async def test_a_look_that_takes_its_time_is_kept(record: Record, monkeypatch: p
     assert [await first, await second] == ["one", "one"]
 
 
-async def waits(here: Here[str], work: Work, patience: float | None = None) -> bool:
+async def waits(here: SingleFlight[str], work: Work, patience: float | None = None) -> bool:
     """Whether it came in time."""
     with here.joined("look", work) as shared:
         done, _ = await asyncio.wait({shared}, timeout=patience)
@@ -113,7 +113,7 @@ async def cancelled(*tasks: asyncio.Task[bool]) -> None:
 
 @requirement("engine.given_up")
 async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_comes_next() -> None:
-    here, work = Here[str](), Work("one", "two")
+    here, work = SingleFlight[str](), Work("one", "two")
     first, last = (asyncio.ensure_future(waits(here, work)) for _ in range(2))
     await work.came.acquire()
     await cancelled(first)
@@ -129,7 +129,7 @@ async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_co
 
 @requirement("engine.given_up")
 async def test_what_somebody_left_for_later_goes_on_whoever_gives_it_up_then() -> None:
-    here, work = Here[str](), Work("one", "two")
+    here, work = SingleFlight[str](), Work("one", "two")
     asked = asyncio.ensure_future(waits(here, work))
     await work.came.acquire()
     assert not await waits(here, work, patience=0.01)

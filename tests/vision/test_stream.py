@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from sightline.model.asking import Answer, Usage
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
-from sightline.seers.asking import AGAIN
-from sightline.seers.registry import SeerWire
-from sightline.seers.stream import END, events
+from sightline.vision.chooser import SeerWire
+from sightline.vision.seers.wire_seer import AGAIN, END, events
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.scripted.faults import Break
 from tests.scripted.provider import Provider
 from tests.scripted.replies import body_of
-from tests.seers.http import ScriptedHttp, completion, reply
-from tests.seers.test_wires import BOTH, WIRES, asked_of, at, unasked
+from tests.vision.http import ScriptedHttp, completion, reply
+from tests.vision.test_wires import BOTH, WIRES, asked_of, at, unasked
 
 
 async def streamed(wire: SeerWire) -> tuple[Reply, Answer]:

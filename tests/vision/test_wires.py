@@ -26,20 +26,20 @@ from sightline.model.ports import Reply
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
-from sightline.seers.asking import AGAIN, WireSeer, unthought
-from sightline.seers.chat import ChatSeer
-from sightline.seers.gemini import GeminiSeer
-from sightline.seers.messages import MessagesSeer
-from sightline.seers.ollama import OllamaSeer
-from sightline.seers.registry import SeerWire, seer
-from sightline.seers.responses import ResponsesSeer
+from sightline.vision.chooser import SeerWire, seer
+from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.seers.gemini import GeminiSeer
+from sightline.vision.seers.messages import MessagesSeer
+from sightline.vision.seers.ollama import OllamaSeer
+from sightline.vision.seers.responses import ResponsesSeer
+from sightline.vision.seers.wire_seer import AGAIN, WireSeer, unthought
 from tests.engine.parts import picture
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
 from tests.scripted.faults import Cut, Fail, Fault, Hang
 from tests.scripted.provider import Provider
 from tests.scripted.talk import Said
-from tests.seers.http import ScriptedHttp, reply
+from tests.vision.http import ScriptedHttp, reply
 
 WIRES: list[SeerWire] = ["anthropic", "openai_chat", "openai_responses", "gemini", "ollama"]
 KEY = "sk-very-secret"

@@ -1,4 +1,4 @@
-"""A memory of the process: what was found out last, up to a weight."""
+"""A cache that evicts what was used least recently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shelf(Generic[T]):
+class LruCache(Generic[T]):
     """Keeps what was found out last, up to a weight. Several threads may use it."""
 
     def __init__(self, most: int) -> None:

@@ -11,13 +11,13 @@ from sightline.model.ports import Reply, Seer
 from sightline.model.profile import Limits, Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
-from sightline.seers.chat import ChatSeer
-from sightline.seers.choice import Named, Seers
-from sightline.seers.messages import MessagesSeer
+from sightline.vision.chooser import Named, Seers
+from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.seers.messages import MessagesSeer
 from tests.engine.parts import ScriptedSeer
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
-from tests.seers.http import Asked, ScriptedHttp, reply
+from tests.vision.http import Asked, ScriptedHttp, reply
 
 UP = Upstream("up", {"anthropic": "https://up.example/anthropic", "openai_chat": "https://up.example/v1"})
 HEADERS = (("x-api-key", "client-key"), ("user-agent", "agent/1"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sightline.engine.shelf import Shelf
+from sightline.vision.lru_cache import LruCache
 
 
 def test_what_was_put_is_there() -> None:
-    shelf: Shelf[str] = Shelf(2)
+    shelf: LruCache[str] = LruCache(2)
     assert shelf.put("a", "1") == "1"
     assert (shelf.get("a"), shelf.get("b")) == ("1", None)
     assert "a" in shelf
@@ -14,7 +14,7 @@ def test_what_was_put_is_there() -> None:
 
 
 def test_the_longest_unused_goes_first() -> None:
-    shelf: Shelf[int] = Shelf(2)
+    shelf: LruCache[int] = LruCache(2)
     for key in "ab":
         shelf.put(key, 1)
     shelf.get("a")
@@ -23,7 +23,7 @@ def test_the_longest_unused_goes_first() -> None:
 
 
 def test_the_heavy_makes_room_for_itself() -> None:
-    shelf: Shelf[int] = Shelf(10)
+    shelf: LruCache[int] = LruCache(10)
     for key in "abc":
         shelf.put(key, 1, weight=3)
     shelf.put("d", 1, weight=6)
@@ -31,7 +31,7 @@ def test_the_heavy_makes_room_for_itself() -> None:
 
 
 def test_what_is_put_again_weighs_once() -> None:
-    shelf: Shelf[int] = Shelf(10)
+    shelf: LruCache[int] = LruCache(10)
     shelf.put("a", 1, weight=4)
     for weight in (6, 5, 6):
         shelf.put("b", 1, weight)
@@ -40,6 +40,6 @@ def test_what_is_put_again_weighs_once() -> None:
 
 
 def test_what_is_too_heavy_for_the_whole_shelf_is_not_kept() -> None:
-    shelf: Shelf[int] = Shelf(10)
+    shelf: LruCache[int] = LruCache(10)
     assert shelf.put("a", 7, weight=11) == 7
     assert "a" not in shelf

@@ -8,8 +8,7 @@ from urllib.parse import quote
 from sightline.model.asking import Answer, Document, Question, Usage
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import WireSeer, count, total
-from sightline.seers.stream import Events, last
+from sightline.vision.seers.wire_seer import Events, WireSeer, count, last, total
 from sightline.wire.shape import at, entries, items, text_in
 
 

@@ -36,7 +36,7 @@ class _Shared(Generic[T]):
         self.wanted = False  # also by somebody who has left: it is to be there the next time
 
 
-class Here(Generic[T]):
+class SingleFlight(Generic[T]):
     """One task in this process for one question, however many ask it; who leaves does not end it for the others.
 
     Whoever has waited long enough lets it go on. Where all were cancelled, nobody wants it, and it ends with the last.

@@ -11,13 +11,13 @@ import pytest
 import sightline
 from sightline.look import Failed, Unanswered
 from sightline.model.refusal import Refusal
-from sightline.seers.others import PROVIDERS, Library, upstream
-from sightline.seers.registry import Registry
+from sightline.vision.chooser import Registry
+from sightline.vision.seers.litellm import PROVIDERS, Library, upstream
 from tests.engine.parts import picture
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
-from tests.seers.http import ScriptedHttp
-from tests.seers.test_registry import asked
+from tests.vision.http import ScriptedHttp
+from tests.vision.test_registry import asked
 
 MISSING = " pip install 'sightline[providers]')"
 
@@ -29,7 +29,7 @@ def registry(*consented: str) -> Registry:
 @pytest.fixture(autouse=True)
 def _without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "litellm" not in sys.modules
-    monkeypatch.setattr("sightline.seers.others.find_spec", lambda name: None)
+    monkeypatch.setattr("sightline.vision.seers.litellm.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "litellm", None)
 
 

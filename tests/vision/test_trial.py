@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.engine.forms import FORMS
-from sightline.engine.trial import QUESTION, Finding, Trial, judged, lowered, picture
 from sightline.model.profile import Lesson
 from sightline.pixels.card import COLOURS, LETTERS, Card
+from sightline.vision.trial import FORMS, QUESTION, Finding, Trial, judged, lowered, picture
 from sightline.wire import WIRES
 from sightline.wire.shape import Whole
 from tests.requirements import requirement

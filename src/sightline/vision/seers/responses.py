@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from sightline.model.asking import Answer, Document, Question
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import WireSeer, no_place, usage
-from sightline.seers.stream import Events, last
+from sightline.vision.seers.wire_seer import Events, WireSeer, last, no_place, usage
 from sightline.wire.shape import at, entries, items, text_in
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from hashlib import sha256
 
-from sightline.engine.fairness import FairSemaphore
+from sightline.vision.fairness import FairSemaphore
 from tests.engine.parts import ScriptedSeer, Stage, a_while, asking, picture, turns, visitor
 from tests.requirements import requirement
 

@@ -14,13 +14,12 @@ from sightline.model.ports import Reply
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.seers.asking import AGAIN, asked
-from sightline.seers.chat import ChatSeer
-from sightline.seers.messages import MessagesSeer
-from sightline.seers.stream import Events
+from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.seers.messages import MessagesSeer
+from sightline.vision.seers.wire_seer import AGAIN, Events, asked
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
-from tests.seers.http import ScriptedHttp, completion, message, reply
+from tests.vision.http import ScriptedHttp, completion, message, reply
 
 IMAGE = Image("1" * 64, "image/webp", Size(4, 3), b"the file's bytes")
 DATA = b64encode(IMAGE.data).decode()

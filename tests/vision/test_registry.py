@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from sightline.look.upstreams import directory
 from sightline.look.whole import named_seer, registry
 from sightline.model.asking import Answer, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.ports import Http, Reply, Seer
 from sightline.model.refusal import Refusal
-from sightline.seers.asking import AGAIN, WireSeer
-from sightline.seers.chat import ChatSeer
-from sightline.seers.gemini import GeminiSeer
-from sightline.seers.messages import MessagesSeer
-from sightline.seers.ollama import OllamaSeer
-from sightline.seers.registry import Registry, meant
-from sightline.seers.responses import ResponsesSeer
 from sightline.settings import load
+from sightline.settings.upstreams import directory
 from sightline.store import open_record
+from sightline.vision.chooser import Registry, meant
+from sightline.vision.seers.chat_completions import ChatSeer
+from sightline.vision.seers.gemini import GeminiSeer
+from sightline.vision.seers.messages import MessagesSeer
+from sightline.vision.seers.ollama import OllamaSeer
+from sightline.vision.seers.responses import ResponsesSeer
+from sightline.vision.seers.wire_seer import AGAIN, WireSeer
 from tests.refusals import assert_refusal
 from tests.requirements import requirement
-from tests.seers.http import ScriptedHttp, reply
+from tests.vision.http import ScriptedHttp, reply
 
 NOBODY = ScriptedHttp()
 KEYS = {

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from sightline.look import Door as Door
     from sightline.look import Edited as Edited
     from sightline.look import Envelope as Envelope
-    from sightline.look import Failed as Failed
     from sightline.look import Listed as Listed
     from sightline.look import Refused as Refused
     from sightline.look import Sending as Sending
     from sightline.look import Text as Text
-    from sightline.look import Unanswered as Unanswered
     from sightline.look import View as View
     from sightline.look import analyze as analyze
     from sightline.look import call as call
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
 _FROM = (
     (
         lambda: import_module("sightline.look"),
-        *("Analysis", "Door", "Edited", "Envelope", "Failed", "Listed", "Refused", "Sending", "Text", "Unanswered"),
+        *("Analysis", "Door", "Edited", "Envelope", "Listed", "Refused", "Sending", "Text"),
         *("View", "analyze", "call", "describe", "door", "edit_file", "fit_for", "may_send", "read_file", "recall"),
         *("tools", "video_analyze", "view", "vision_analyze"),
     ),

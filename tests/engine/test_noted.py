@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sightline.engine.looks import _RETRY as RETRY
+from sightline.engine.descriptions import _RETRY as RETRY
 from sightline.model.asking import LONGEST, Usage, bounded
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal

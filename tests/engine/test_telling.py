@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sightline.engine import Options, Prepared
-from sightline.engine.looks import PENDING
+from sightline.engine.descriptions import PENDING
 from sightline.model.asking import Answer, Question
 from sightline.model.fate import Refused, Told
 from sightline.model.profile import Limits

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.look.doors import Door, workers
+from sightline.look.doors import Door
+from sightline.runtime import shared_workers
 from sightline.sources.file import Policy
 from sightline.store import open_record
 
@@ -23,5 +24,5 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def door(tmp_path: Path, folder: Path) -> Iterator[Door]:
     record = open_record(tmp_path / "record")
-    yield Door(record, record.scope_of("test"), Policy((folder.resolve(),)), workers())
+    yield Door(record, record.scope_of("test"), Policy((folder.resolve(),)), shared_workers())
     record.close()

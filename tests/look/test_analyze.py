@@ -18,8 +18,7 @@ import pytest
 
 import sightline
 from sightline.grounding.formats import FORMATS
-from sightline.look import Analysis, Failed, door
-from sightline.look.advice import advised
+from sightline.look import Analysis, Refused, door
 from sightline.look.bodies import Prepared
 from sightline.model.asking import Usage
 from sightline.model.geometry import Size
@@ -27,7 +26,10 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
 from sightline.passes.joint import hints
 from sightline.settings import load
+from sightline.vision.chooser import Candidate
 from sightline.vision.prompts import INSTRUCTIONS, QUESTION, TOGETHER, version
+from sightline.vision.providers import Named
+from sightline.vision.service import advise_user
 from tests.engine.parts import Talk, encoded, picture
 from tests.look.eyes import eyes, named, sent, size_of
 from tests.requirements import requirement
@@ -60,10 +62,14 @@ def done(images: Any, question: str = "What is it?", **more: Any) -> Analysis:
     return found
 
 
-def failed(images: Any, question: Any = "What is it?", **more: Any) -> Failed:
+def failed(images: Any, question: Any = "What is it?", **more: Any) -> Refused:
     found = sightline.analyze(images, question, **more)
-    assert isinstance(found, Failed), found
+    assert isinstance(found, Refused), found
     return found
+
+
+def asked_of(upstream: Upstream) -> Candidate:
+    return Candidate(Refusal("unavailable", "no answer"), Named(upstream.name, "eye", upstream))
 
 
 def attributes(fence: str) -> list[tuple[str, str]]:
@@ -207,7 +213,7 @@ def test_what_cannot_be_asked_is_a_tool_error_and_nobody_is_asked(
     with eyes("words") as provider:
         use(monkeypatch, provider)
         no = sightline.call("analyze_image", {"images": ["shot.png"], "question": "What?", **given})
-        assert isinstance(no, Failed), no
+        assert isinstance(no, Refused), no
         assert (no.reason, [fact for fact in facts if fact not in no.message]) == (reason, []), no
         assert provider.exchanges == []
     assert json.loads(json.dumps(no.as_dict()))["ok"] is False
@@ -437,7 +443,7 @@ def test_a_model_names_only_who_is_known_to_see(monkeypatch: pytest.MonkeyPatch)
         said = sightline.describe("shot.png", model="mine/who-knows")
         assert isinstance(said, Analysis), "a person may try whom nobody knows"
         blind = sightline.describe("shot.png", model="mine/stone")
-        assert isinstance(blind, Failed)
+        assert isinstance(blind, Refused)
         assert "mine/stone" in blind.message
 
 
@@ -481,8 +487,8 @@ def test_a_description_is_kept_only_where_that_is_asked_for(monkeypatch: pytest.
     assert (told, asked) == (INSTRUCTIONS, QUESTION)
     for given in ({"question": "What?"}, {"crops": {0: "r=top"}}):
         no = sightline.describe("shot.png", save=True, **given)
-        assert isinstance(no, Failed)
-    assert isinstance(sightline.describe(["shot.png", "other.png"], save=True), Failed)
+        assert isinstance(no, Refused)
+    assert isinstance(sightline.describe(["shot.png", "other.png"], save=True), Refused)
 
 
 @requirement("seer.secrets")
@@ -503,8 +509,8 @@ def test_a_call_that_failed_is_noted_by_its_code_alone(
     with eyes("words", faults=faults) as provider:
         use(monkeypatch, provider, SIGHTLINE_API_KEY="sk-wrong-key-5678")
         failed("shot.png", "Why?", reason="curious")
-        assert isinstance(sightline.describe("shot.png"), Failed)
-        assert isinstance(sightline.describe(["shot.png", "other.png"]), Failed)
+        assert isinstance(sightline.describe("shot.png"), Refused)
+        assert isinstance(sightline.describe(["shot.png", "other.png"]), Refused)
         failed("absent.png")
     tool, command, together, ordered = noted = door().record.entries()
     assert [entry.kind.partition(".")[2] for entry in noted] == ["tool_call", "command", "joint_description", "command"]
@@ -534,9 +540,9 @@ def test_nobody_to_look_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_fault_of_our_own_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sightline.look.analyze_image.looked", lambda *_: Refusal("pending", "x"))
+    monkeypatch.setattr("sightline.look.analysis.look", lambda *_: Refusal("pending", "x"))
     assert failed("shot.png").reason == "pending"
-    monkeypatch.setattr("sightline.look.analyze_image.looked", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.look.analysis.look", lambda *_: 1 / 0)
     assert failed("shot.png").reason == "unavailable"
 
 
@@ -669,7 +675,7 @@ def test_a_fault_of_our_own_has_the_shape_of_the_tool_s_other_errors(
     monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, Any], begins: str
 ) -> None:
     monkeypatch.setattr("sightline.look.views.kind_of", lambda *_: 1 / 0)
-    monkeypatch.setattr("sightline.look.ask.taken", lambda *_: 1 / 0)
+    monkeypatch.setattr("sightline.look.ask.read_file", lambda *_: 1 / 0)
     said: Any = sightline.call(name, arguments)
     assert said.content()[0]["text"].startswith(begins)
 
@@ -695,12 +701,12 @@ def test_the_key_that_was_refused_is_named_by_where_it_stands() -> None:
     settings = load({"OPENAI_API_KEY": "sk-1"})
     no = Refusal("unavailable", "401 from openai/eye", "wait a little", 401)
     upstream = Upstream("openai", {}, "openai", ("OPENAI_KEY", "OPENAI_API_KEY"))
-    assert "OPENAI_API_KEY" in advised(no, upstream, settings).remedy
+    assert "OPENAI_API_KEY" in advise_user(no, asked_of(upstream), settings).remedy
     own = replace(upstream, api_key="sk-2")
-    told = advised(no, own, settings).remedy
+    told = advise_user(no, asked_of(own), settings).remedy
     assert ("apiKey" in told, "openai" in told, "OPENAI_API_KEY" in told) == (True, True, False)
-    assert advised(replace(no, status=500), upstream, settings).remedy == "wait a little"
-    asked_otherwise = advised(replace(no, status=400), upstream, settings).remedy
+    assert advise_user(replace(no, status=500), asked_of(upstream), settings).remedy == "wait a little"
+    asked_otherwise = advise_user(replace(no, status=400), asked_of(upstream), settings).remedy
     assert (asked_otherwise not in ("", "wait a little"), "OPENAI_API_KEY" in asked_otherwise) == (True, False)
 
 
@@ -739,5 +745,5 @@ def test_a_conversation_and_a_command_share_a_description_with_its_coordinates(
 
 def test_whoever_a_library_asks_has_no_key_in_the_settings() -> None:
     no = Refusal("unavailable", "no answer", status=401)
-    told = advised(no, Upstream("bedrock", {"openai_chat": "litellm://bedrock"}), load({}))
+    told = advise_user(no, asked_of(Upstream("bedrock", {"openai_chat": "litellm://bedrock"})), load({}))
     assert ("bedrock" in told.remedy, "apiKey" in told.remedy) == (True, False)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.look import Envelope, Unanswered
-from sightline.look.ask_envelope import CODES
+from sightline.look import Envelope, Refused
 from sightline.look.doors import Door
+from sightline.look.results import CODES
 from sightline.model.asking import Usage
 from sightline.settings import load
 from sightline.sources.web import Grant
@@ -45,12 +45,12 @@ def through(door: Door) -> Door:
     return replace(door, settings=load())
 
 
-def ask(door: Door, **arguments: Any) -> Envelope | Unanswered:
+def ask(door: Door, **arguments: Any) -> Envelope | Refused:
     given: dict[str, Any] = {"prompt": "what is it?", **arguments}
     return sightline.vision_analyze(through=through(door), **given)
 
 
-def watch(door: Door, **arguments: Any) -> Envelope | Unanswered:
+def watch(door: Door, **arguments: Any) -> Envelope | Refused:
     return sightline.video_analyze(through=through(door), **arguments)
 
 
@@ -62,7 +62,7 @@ def answered(outcome: object) -> dict[str, Any]:
 
 
 def no(outcome: object, prefix: str, *words: str) -> None:
-    assert isinstance(outcome, Unanswered), outcome
+    assert isinstance(outcome, Refused), outcome
     found: dict[str, Any] = outcome.as_dict()
     assert found["ok"] is False
     assert str(found["error"]).startswith(f"{prefix}: "), found

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.look import ask_schema
-from sightline.look.ask_schema import TASK, missing, object_in, schema_task, unusable
-from sightline.look.doors import workers
 from sightline.pixels.worker import Limits, Workers
+from sightline.runtime import shared_workers
+from sightline.vision import schema as json_schema
+from sightline.vision.schema import TASK, missing, object_in, schema_task, unusable
 from tests.requirements import requirement
 from tests.scripted.server import Exchange, Reply, Server
 
@@ -137,9 +137,9 @@ def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
 
 @requirement("ask.schema_errors")
 def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
-    told = ask_schema.errors(workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
+    told = json_schema.errors(shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
     assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
-    assert ask_schema.errors(workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
+    assert json_schema.errors(shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
 
 
 @requirement("ask.schema_unusable")
@@ -158,8 +158,8 @@ def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
     ],
 )
 def test_a_schema_that_cannot_be_used_is_told_before_anybody_is_asked(schema: Any) -> None:
-    assert unusable(workers(), schema)
-    assert unusable(workers(), {"type": "object"}) == ""
+    assert unusable(shared_workers(), schema)
+    assert unusable(shared_workers(), {"type": "object"}) == ""
 
 
 @requirement("ask.schema_unusable")
@@ -174,7 +174,7 @@ def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
 
     with Server(answer, lambda: False) as server:
         for address in (f"http://127.0.0.1:{server.port}/schema.json", (tmp_path / "schema.json").as_uri()):
-            assert unusable(workers(), {"$ref": address})
+            assert unusable(shared_workers(), {"$ref": address})
     assert came == []
 
 
@@ -193,5 +193,5 @@ def test_a_schema_without_end_costs_a_sentence() -> None:
     for _ in range(40):
         value = {"a": value}
     with Workers(TASK, count=1, limits=Limits(seconds=4)) as few:
-        assert [each[:3] for each in ask_schema.errors(few, value, schema)] == ["$: "]
-        assert ask_schema.errors(few, {}, schema) == []
+        assert [each[:3] for each in json_schema.errors(few, value, schema)] == ["$: "]
+        assert json_schema.errors(few, {}, schema) == []

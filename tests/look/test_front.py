@@ -15,14 +15,15 @@ from typing import Any, Literal, assert_type
 import pytest
 
 import sightline
+from sightline.model.refusal import Refusal
 from tests.look.bad import PNG
 from tests.requirements import requirement
 
 FUNCTIONS = {name: found for name in sightline.__all__ if inspect.isfunction(found := getattr(sightline, name))}
 NOES = (
-    sightline.Refused("not_found", "there is none"),
-    sightline.Failed("not_found", "there is none"),
-    sightline.Unanswered("FILE_NOT_FOUND", "there is none"),
+    sightline.Refused(Refusal("not_found", "there is none")),
+    sightline.Refused(Refusal("not_found", "there is none"), "analyze"),
+    sightline.Refused(Refusal("not_found", "there is none", stage="file"), "ask"),
     sightline.Sending(ok=False, warning="there is none"),
 )
 

@@ -13,18 +13,20 @@ import pytest
 from PIL import Image
 
 import sightline
-from sightline.look import Analysis, Failed
-from sightline.look.analyze_parts import Part, sent_to
+from sightline.look import Analysis, Refused
 from sightline.look.bodies import Prepared
 from sightline.look.doors import door
-from sightline.look.views import Found
 from sightline.model.facts import NO_FORM, Description
+from sightline.model.image import Image as ModelImage
 from sightline.model.image import Picture
 from sightline.pixels.decode_limits import within_bounds
 from sightline.reader.describe import NOTE
 from sightline.reader.report import HINT, RELATED
 from sightline.store import open_record
+from sightline.vision.bridge import wait
+from sightline.vision.fitting import fit_images
 from sightline.vision.prompts import INSTRUCTIONS, version
+from sightline.vision.results import VisionImage
 from sightline.vision.seers.local import LocalSeer, readers
 from tests.pixels.bitmaps import exif, photo
 from tests.pixels.bitmaps import saved as saved_as
@@ -185,14 +187,14 @@ def test_until_the_user_agrees_the_local_seer_answers_and_says_so(monkeypatch: p
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps({"text-only": {"vision": False}}))
     assert AGREED in _prepared("dialog.png")
     named = sightline.describe(["dialog.png"], model="openai/gpt-5")
-    assert isinstance(named, Failed), "whom a call names, it means"
+    assert isinstance(named, Refused), "whom a call names, it means"
     assert named.reason == "no_consent"
 
 
 @requirement("seer.no_silent_local")
 def test_a_model_without_a_provider_is_never_taken_for_the_local_one() -> None:
     no = sightline.describe(["dialog.png"], model="eye-1")
-    assert isinstance(no, Failed)
+    assert isinstance(no, Refused)
     assert "VISION_NOT_SUPPORTED" in no.message
     asked = sightline.vision_analyze(file_path=str(Path("dialog.png").absolute()), prompt="What?", model="eye-1")
     assert str(asked.as_dict()["error"]).startswith("VISION_NOT_SUPPORTED")
@@ -306,7 +308,7 @@ def test_a_required_field_that_is_not_found_is_named() -> None:
         prompt="Fill this in",
         format={"type": "json_schema", "schema": {"type": "object", "properties": kinds, "required": ["phone", "fax"]}},
     )
-    assert isinstance(found, sightline.look.Unanswered), found
+    assert isinstance(found, sightline.look.Refused), found
     assert (found.prefix, found.code) == ("RESPONSE_NOT_JSON", "execution_failed")
     assert "phone, fax" in found.message
     assert "twice" not in found.message
@@ -327,6 +329,7 @@ def test_the_reader_gets_a_heavy_photo_as_it_is(tmp_path: Path, turn: int) -> No
     picture = within_bounds(data)
     assert isinstance(picture, Picture)
     with readers() as reading:
-        sent = sent_to(door(), LocalSeer(reading), NO_FORM, [Part(Found(data, "photo.jpg"), picture, "0" * 64)])
+        image = VisionImage(ModelImage("0" * 64, picture.mime, picture.size, data, picture.turned), "photo.jpg")
+        sent = wait(fit_images(door().workers, [image], LocalSeer(reading), NO_FORM, decoded=True))
     assert isinstance(sent, list), sent
     assert sent[0].data is data

@@ -8,14 +8,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from sightline.look.analyze_seer import _place
-from sightline.look.doors import opened
-from sightline.look.once import once
+from sightline.runtime import open_shared_record, shared_runtime
 from sightline.settings import load
+from sightline.vision.bridge import once
 
 _LOOPS = """
 import asyncio, threading
-from sightline.look.loop import wait
+from sightline.vision.bridge import wait
 barrier, met = threading.Barrier(12), set()
 async def here(): return id(asyncio.get_running_loop())
 def ask():
@@ -67,6 +66,6 @@ def test_all_looks_of_a_process_wait_in_one_event_loop() -> None:
 
 def test_looks_that_begin_at_once_know_the_same_providers(tmp_path: Path) -> None:
     settings = load({"SIGHTLINE_HOME": str(tmp_path), "SIGHTLINE_SEER": "local"})
-    record = opened(tmp_path, "memory")
+    record = open_shared_record(tmp_path, "memory")
 
-    assert len(set(map(id, at_once(lambda: _place(settings, record))))) == 1
+    assert len(set(map(id, at_once(lambda: shared_runtime(settings, record))))) == 1

@@ -22,7 +22,7 @@ from tests.requirements import requirement
 
 ASK = """
 import json, sys, sightline
-from sightline.look import analyze_image, door
+from sightline.look import analysis, door
 through = door()
 print("ready", flush=True)
 sys.stdin.readline()

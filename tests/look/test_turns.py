@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.look import Analysis, Door, Failed, door
+from sightline.look import Analysis, Door, Refused, door
 from sightline.look.doors import UNNAMED, Turns
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture
 from tests.engine.test_turns import FAILED, digest
@@ -39,7 +39,7 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
     with eyes("an answer") as provider:
         use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="2")
         asked = [call(question) for question in ("one?", "one?", "two?", "one?", "three?", "two?")]
-        assert [type(each) for each in asked] == [Analysis] * 4 + [Failed, Analysis]
+        assert [type(each) for each in asked] == [Analysis] * 4 + [Refused, Analysis]
         no = asked[4].as_dict()
         assert {**no, "message": ""} == {"ok": False, "reason": "unavailable", "message": ""}
         assert "maxToolCallsPerTurn" in no["message"]
@@ -53,9 +53,9 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
         assert isinstance(sightline.analyze("shot.png", "five?"), Analysis)
         for turn in ("t1", "t2"):
             found = [call(f"{turn} {number}", door(turn=turn)) for number in range(3)]
-            assert [type(each) for each in found] == [Analysis, Analysis, Failed]
+            assert [type(each) for each in found] == [Analysis, Analysis, Refused]
         bound = [sightline.analyze("shot.png", f"six {number}", through=door(turn="t3")) for number in range(3)]
-        assert isinstance(bound[2], Failed)
+        assert isinstance(bound[2], Refused)
 
 
 @requirement("seer.calls")

@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import sightline
-from sightline.look.doors import AS_IT_IS, Door
-from sightline.look.part import TASK
+from sightline.look.doors import Door
 from sightline.look.results import REASONS, Refused, View
 from sightline.model.crop import Pixels
 from sightline.model.geometry import Box, Size
@@ -33,6 +32,7 @@ from sightline.model.image import Target
 from sightline.model.refusal import Code, Refusal
 from sightline.model.sizing import Padded
 from sightline.model.sizing import seen as by_provider
+from sightline.pixels.part import AS_IT_IS, TASK
 from sightline.pixels.worker import TASKS, Limits, Workers
 from sightline.store import open_record
 from tests.look.bad import BAD, HTML, PNG, SVG, keep_two_that_begin_alike
@@ -99,7 +99,7 @@ def test_a_view_carries_words_about_the_image_and_then_the_pixels(door: Door, fo
     words, pixels = view.content()
     assert words == {"type": "text", "text": json.dumps(view.result())}
     assert pixels == {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"}
-    (no,) = Refused("not_found", "there is none").content()
+    (no,) = Refused(Refusal("not_found", "there is none")).content()
     assert no == {"type": "text", "text": '{"ok": false, "reason": "not_found", "message": "there is none"}'}
 
 
@@ -526,12 +526,12 @@ async def test_a_view_may_be_awaited_and_is_the_same(door: Door, folder: Path) -
     [("unavailable", "render_unavailable"), ("pending", "render_unavailable"), ("no_consent", "not_permitted")],
 )
 def test_what_is_no_fault_of_the_image_is_not_blamed_on_it(code: Code, expected: str) -> None:
-    assert Refused.of(Refusal(code, "nobody is there", "try again")).as_dict() == {
+    assert Refused(Refusal(code, "nobody is there", "try again")).as_dict() == {
         "ok": False,
         "reason": expected,
         "message": "nobody is there (try again)",
     }
-    assert {Refused.of(Refusal(reason, "no")).reason for reason in REASONS} == set(REASONS)
+    assert {Refused(Refusal(reason, "no")).reason for reason in REASONS} == set(REASONS)
 
 
 def test_workers_that_are_gone_are_not_blamed_on_the_image(door: Door, folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.look import Analysis, Envelope, Failed, Unanswered, View
+from sightline.look import Analysis, Envelope, Refused, View
 from tests.engine.parts import picture
 from tests.look.eyes import ABSENT, eyes
 from tests.requirements import requirement
@@ -100,9 +100,9 @@ def test_the_auxiliary_model_has_the_top_level_s_key_and_its_address(
 def test_a_model_that_names_no_provider_is_never_another_one(provider: Provider, model: str) -> None:
     settle(provider, provider="mine", modelId="named")
     no = sightline.analyze("shot.png", "What is it?", model=model)
-    assert isinstance(no, Failed), no
+    assert isinstance(no, Refused), no
     told = sightline.vision_analyze(prompt="What?", file_path=Path("shot.png").absolute(), model=model)
-    assert isinstance(told, Unanswered)
+    assert isinstance(told, Refused)
     assert str(told.as_dict()["error"]).startswith("VISION_NOT_SUPPORTED")
     assert provider.exchanges == []
 
@@ -165,7 +165,7 @@ def test_every_tool_is_a_function_of_the_package(provider: Provider, tmp_path: P
     assert isinstance(sightline.describe("shot.png"), Analysis)
     shot = tmp_path / "shot.png"
     assert isinstance(sightline.vision_analyze(prompt="What?", file_path=shot), Envelope)
-    assert isinstance(sightline.video_analyze(file_path=shot), Unanswered)
+    assert isinstance(sightline.video_analyze(file_path=shot), Refused)
 
 
 @requirement("library.tools")
@@ -176,4 +176,4 @@ async def test_and_can_be_awaited(provider: Provider, tmp_path: Path) -> None:
     assert isinstance(await sightline.describe.aio("shot.png"), Analysis)
     shot = tmp_path / "shot.png"
     assert isinstance(await sightline.vision_analyze.aio(prompt="What?", file_path=shot), Envelope)
-    assert isinstance(await sightline.video_analyze.aio(file_path=shot), Unanswered)
+    assert isinstance(await sightline.video_analyze.aio(file_path=shot), Refused)

@@ -11,7 +11,8 @@ from sightline.model.ports import Reply, Seer
 from sightline.model.profile import Limits, Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
-from sightline.vision.chooser import Named, Seers
+from sightline.vision.chooser import Caller, Chooser
+from sightline.vision.providers import Named
 from sightline.vision.seers.chat_completions import ChatSeer
 from sightline.vision.seers.messages import MessagesSeer
 from tests.engine.parts import ScriptedSeer
@@ -50,9 +51,13 @@ def machine(asked: Asked) -> Reply | Refusal:
     return reply(body={"capabilities": ["completion", *(["vision"] if sees else [])]})
 
 
-def seers(**parts: Any) -> Seers:
+def seers(named: Named | None = None, local: Seer | Refusal | None = None, **parts: Any) -> Chooser:
     given = {"http": ScriptedHttp(by_url=machine), "consented": lambda provider: False, "loopback": LOOPBACK, **parts}
-    return Seers(**given)
+    return Chooser(**given, find=lambda model, check: named, local=lambda: local)
+
+
+async def seers_of(chooser: Chooser, visitor: Visitor, profile: Profile) -> list[Seer | Refusal]:
+    return [each.seer for each in await chooser.choose(Caller(visitor, profile))]
 
 
 def names(found: list[Seer | Refusal]) -> list[str]:
@@ -62,7 +67,7 @@ def names(found: list[Seer | Refusal]) -> list[str]:
 @requirement("seer.settings")
 async def test_a_named_model_comes_before_all_others() -> None:
     chosen = seers(named=REMOTE, consented=lambda provider: provider == "acme")
-    (seer,) = await chosen.of(visitor(), profile())
+    (seer,) = await seers_of(chosen, visitor(), profile())
     assert isinstance(seer, ChatSeer)
     assert (seer.name, seer.model, seer.url) == ("acme/eye-1", "eye-1", "https://acme.example/v1/chat/completions")
     assert seer.headers == {"authorization": "Bearer acme-key"}  # the client's own credential goes nowhere else
@@ -70,12 +75,12 @@ async def test_a_named_model_comes_before_all_others() -> None:
 
 @requirement("tell.sibling", "seer.credential")
 async def test_without_a_named_one_the_upstream_s_sibling_looks_with_the_client_s_own_credential() -> None:
-    seer, *others = await seers().of(visitor(), profile())
+    seer, *others = await seers_of(seers(), visitor(), profile())
     assert others, "the models of this machine come after it, for when it fails"
     assert isinstance(seer, MessagesSeer)
     assert (seer.name, seer.model, seer.url) == ("up/eye-0", "eye-0", "https://up.example/anthropic/v1/messages")
     assert seer.headers == dict(HEADERS)
-    seer, *_ = await seers().of(visitor("openai_chat"), profile(wire="openai_chat"))
+    seer, *_ = await seers_of(seers(), visitor("openai_chat"), profile(wire="openai_chat"))
     assert isinstance(seer, ChatSeer)
     assert seer.url == "https://up.example/v1/chat/completions"
 
@@ -104,21 +109,24 @@ async def test_on_other_wires_the_sibling_is_asked_where_the_upstream_serves_one
     wire: WireName, bases: dict[WireName, str], headers: tuple[tuple[str, str], ...], url: str, lent: dict[str, str]
 ) -> None:
     asking = Visitor(Upstream("up", bases), wire, "scope", headers)
-    seer, *_ = await seers().of(asking, profile(wire=wire))
+    seer, *_ = await seers_of(seers(), asking, profile(wire=wire))
     assert isinstance(seer, ChatSeer | MessagesSeer)
     assert (seer.url, dict(seer.headers)) == (url, lent)
 
 
 async def test_an_upstream_that_serves_neither_has_no_sibling() -> None:
     alone = Visitor(Upstream("up", {"openai_responses": "https://up.example"}), "openai_responses", "scope", HEADERS)
-    assert names(await seers().of(alone, profile(wire="openai_responses"))) == ["ollama/qwen3-vl", "ollama/gemma4"]
+    assert names(await seers_of(seers(), alone, profile(wire="openai_responses"))) == [
+        "ollama/qwen3-vl",
+        "ollama/gemma4",
+    ]
 
 
 @requirement("seer.loopback")
 @pytest.mark.parametrize("sibling", [None, "blind-1"])
 async def test_without_a_sibling_the_models_of_this_machine_look_without_any_credential(sibling: str | None) -> None:
     http = ScriptedHttp(by_url=machine)
-    found = await seers(http=http).of(visitor(), profile(sibling))
+    found = await seers_of(seers(http=http), visitor(), profile(sibling))
     assert names(found) == ["ollama/qwen3-vl", "ollama/gemma4"]
     assert all(isinstance(seer, ChatSeer) and seer.headers == {} for seer in found)
     assert all("client-key" not in str(each) for each in http.asked)
@@ -126,7 +134,7 @@ async def test_without_a_sibling_the_models_of_this_machine_look_without_any_cre
 
 async def test_nobody_is_asked_when_the_user_wants_nobody() -> None:
     http = ScriptedHttp()
-    assert await seers(http=http, auto=False).of(visitor(), profile()) == []
+    assert await seers_of(seers(http=http, auto=False), visitor(), profile()) == []
     assert http.asked == []
 
 
@@ -135,34 +143,34 @@ async def test_a_named_remote_model_looks_only_with_the_user_s_consent() -> None
     given: set[str] = set()
     http = ScriptedHttp()
     chosen = seers(http=http, named=REMOTE, consented=given.__contains__)
-    (no,) = await chosen.of(visitor(), profile())
+    (no,) = await seers_of(chosen, visitor(), profile())
     assert_refusal(no, "no_consent", "acme/eye-1", " sightline consent yes acme)")
     given.add("other")
-    assert names(await chosen.of(visitor(), profile())) == ["no_consent"]
+    assert names(await seers_of(chosen, visitor(), profile())) == ["no_consent"]
     given.add("acme")
-    assert names(await chosen.of(visitor(), profile())) == ["acme/eye-1"]
+    assert names(await seers_of(chosen, visitor(), profile())) == ["acme/eye-1"]
     assert http.asked == []
 
 
 @requirement("seer.consent")
 async def test_a_model_on_this_machine_needs_neither_consent_nor_key() -> None:
-    (seer,) = await seers(named=LOCAL).of(visitor(), profile())
+    (seer,) = await seers_of(seers(named=LOCAL), visitor(), profile())
     assert isinstance(seer, ChatSeer)
     assert (seer.name, seer.headers) == ("here/eye-2", {})
 
 
 async def test_a_named_model_without_a_key_says_which_one_is_missing() -> None:
     keyless = Named("acme", "eye-1", REMOTE.upstream)
-    (no,) = await seers(named=keyless, consented=lambda provider: True).of(visitor(), profile())
+    (no,) = await seers_of(seers(named=keyless, consented=lambda provider: True), visitor(), profile())
     assert_refusal(no, "unavailable", "acme/eye-1", "ACME_KEY")
 
 
 async def test_a_seer_knows_the_limits_of_its_model() -> None:
     anthropic = Upstream("mine", {"anthropic": "https://api.anthropic.com"}, preset="anthropic")
-    seer, *_ = await seers().of(Visitor(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
+    seer, *_ = await seers_of(seers(), Visitor(anthropic, "anthropic", "scope"), profile("claude-haiku-5"))
     assert not isinstance(seer, Refusal)
     assert seer.limits.edge == 8000
-    unknown, *_ = await seers().of(visitor(), profile())
+    unknown, *_ = await seers_of(seers(), visitor(), profile())
     assert not isinstance(unknown, Refusal)
     assert unknown.limits == Limits()
 
@@ -171,18 +179,18 @@ async def test_what_was_found_on_this_machine_is_remembered_and_what_was_not_is_
     http = ScriptedHttp(by_url=nobody_home)
     chosen = seers(http=http)
     for _ in range(2):
-        assert await chosen.of(visitor(), profile(None)) == []
+        assert await seers_of(chosen, visitor(), profile(None)) == []
     assert len(http.asked) == 2
     http._by_url = machine
     for _ in range(2):
-        assert len(await chosen.of(visitor(), profile(None))) == 2
+        assert len(await seers_of(chosen, visitor(), profile(None))) == 2
     assert len(http.asked) == 2 + 4
 
 
 async def test_requests_at_the_same_time_search_this_machine_once() -> None:
     http = ScriptedHttp(by_url=machine)
     chosen = seers(http=http)
-    await asyncio.gather(*(chosen.of(visitor(), profile(None)) for _ in range(5)))
+    await asyncio.gather(*(seers_of(chosen, visitor(), profile(None)) for _ in range(5)))
     assert len(http.asked) == 4
 
 
@@ -209,7 +217,7 @@ def everybody(asked: Asked) -> Reply | Refusal:
 @requirement("seer.loopback.kinds")
 async def test_every_kind_of_server_is_asked_in_its_own_way_and_in_the_order_given() -> None:
     chosen = seers(http=ScriptedHttp(by_url=everybody), loopback=SERVERS)
-    found = await chosen.of(visitor(), profile(None))
+    found = await seers_of(chosen, visitor(), profile(None))
     assert names(found) == ["lmstudio/a", "llamacpp/gemma", "ollama/qwen3-vl", "ollama/gemma4"]
     assert isinstance(found[1], ChatSeer)
     assert found[1].url == "http://localhost:8080/v1/chat/completions"
@@ -220,7 +228,7 @@ async def test_every_kind_of_server_is_asked_in_its_own_way_and_in_the_order_giv
 )
 async def test_a_server_that_says_something_odd_has_no_model_that_sees(body: Any) -> None:
     chosen = seers(http=ScriptedHttp(by_url=lambda asked: reply(body=body)), loopback=SERVERS)
-    assert await chosen.of(visitor(), profile(None)) == []
+    assert await seers_of(chosen, visitor(), profile(None)) == []
 
 
 @requirement("seer.loopback.cloud", "seer.consent.local")
@@ -232,9 +240,9 @@ async def test_until_the_user_agrees_what_reads_here_looks_for_a_named_one_that_
     chosen = seers(
         http=passed_on, named=Named("ollama", "mine", upstream, "ollama"), consented=given.__contains__, local=local
     )
-    assert names(await chosen.of(visitor(), profile())) == ["no_consent", "local"]
+    assert names(await seers_of(chosen, visitor(), profile())) == ["no_consent", "local"]
     given.add("ollama-cloud")
-    assert names(await chosen.of(visitor(), profile())) == ["ollama/mine"]
+    assert names(await seers_of(chosen, visitor(), profile())) == ["ollama/mine"]
 
 
 @requirement("seer.loopback.cloud")
@@ -244,4 +252,4 @@ async def test_no_model_is_found_here_of_which_its_server_says_only_later_that_i
         shown = {"capabilities": ["vision"], "remote_host": "https://ollama.com"}
         return reply(body=models if asked.url.endswith("/tags") else shown)
 
-    assert await seers(http=ScriptedHttp(by_url=alias)).of(visitor(), profile(None)) == []
+    assert await seers_of(seers(http=ScriptedHttp(by_url=alias)), visitor(), profile(None)) == []

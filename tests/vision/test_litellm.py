@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 import sightline
-from sightline.look import Failed, Unanswered
+from sightline.look import Refused
 from sightline.model.refusal import Refusal
-from sightline.vision.chooser import Registry
+from sightline.vision.providers import Registry
 from sightline.vision.seers.litellm import PROVIDERS, Library, upstream
 from tests.engine.parts import picture
 from tests.refusals import assert_refusal
@@ -55,15 +55,15 @@ def test_every_tool_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     (tmp_path / "shot.png").write_bytes(picture())
     sightline.look.door().record.consent("bedrock", given=True)
     no = sightline.analyze("shot.png", "What?", model="bedrock/nova")
-    assert isinstance(no, Failed)
+    assert isinstance(no, Refused)
     assert no.message.endswith(MISSING)
     other = sightline.vision_analyze(prompt="What?", file_path=tmp_path / "shot.png", model="bedrock/nova")
-    assert isinstance(other, Unanswered)
+    assert isinstance(other, Refused)
     assert MISSING in str(other.as_dict()["error"])
     monkeypatch.setenv("SIGHTLINE_PROVIDER", "bedrock")
     monkeypatch.setenv("SIGHTLINE_MODEL_ID", "nova")
     described = sightline.describe("shot.png")
-    assert isinstance(described, Failed)
+    assert isinstance(described, Refused)
     assert described.message.endswith(MISSING)
 
 

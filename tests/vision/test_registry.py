@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sightline.look.whole import named_seer, registry
 from sightline.model.asking import Answer, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
@@ -17,7 +16,7 @@ from sightline.model.refusal import Refusal
 from sightline.settings import load
 from sightline.settings.upstreams import directory
 from sightline.store import open_record
-from sightline.vision.chooser import Registry, meant
+from sightline.vision.providers import Providers, Registry, is_consented, meant
 from sightline.vision.seers.chat_completions import ChatSeer
 from sightline.vision.seers.gemini import GeminiSeer
 from sightline.vision.seers.messages import MessagesSeer
@@ -55,12 +54,12 @@ def known(
     assert settings.warnings == ()
     found = directory(settings)
     assert not isinstance(found, Refusal)
-    named = named_seer(settings, found)
-    assert not isinstance(named, Refusal)
+    providers = Providers(settings, found)
+    assert not isinstance(providers.own, Refusal)
     record = open_record(home / "record", kind="memory")
     for provider in consents:
         record.consent(provider, given=True)
-    return registry(settings, found, named, record, http)
+    return Registry(http, is_consented(record), providers.known)
 
 
 def asked(registry: Registry, provider: str, model: str) -> Seer | Refusal:

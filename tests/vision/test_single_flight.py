@@ -11,7 +11,7 @@ import pytest
 
 from sightline.model.ports import Flight, Record
 from sightline.store import open_record
-from sightline.vision.single_flight import SingleFlight, named, once
+from sightline.vision.single_flight import SharedFlight, SingleFlight, flight_name
 from tests.requirements import requirement
 
 
@@ -46,7 +46,7 @@ class Work:
 
 
 def flight(record: Record, work: Callable[[], Awaitable[str]], **more: float) -> asyncio.Task[str]:
-    return asyncio.ensure_future(once(record, "scope", "look", work, said, time.time(), **more))
+    return asyncio.ensure_future(SharedFlight(record, **more).run("scope", "look", work, said, time.time()))
 
 
 @requirement("record.flights")
@@ -120,7 +120,7 @@ async def test_what_the_last_one_gives_up_is_ended_and_begun_anew_for_whoever_co
     assert work.under_way == 1, "somebody waits for it"
     last.cancel()
     await asyncio.sleep(0)
-    asked = asyncio.ensure_future(here.once("look", work))
+    asked = asyncio.ensure_future(here.run("look", work))
     await asyncio.wait_for(work.came.acquire(), 30)
     assert work.under_way == 1
     work.free.set()
@@ -136,9 +136,9 @@ async def test_what_somebody_left_for_later_goes_on_whoever_gives_it_up_then() -
     await cancelled(asked)
     assert work.under_way == 1
     work.free.set()
-    assert await here.once("look", work) == "one"
+    assert await here.run("look", work) == "one"
 
 
 def test_a_name_tells_looks_apart() -> None:
-    assert named("a", ["b"]) == named("a", ["b"])
-    assert len({named("a", "b"), named("ab"), named("b", "a"), named("a", ["b"])}) == 4
+    assert flight_name("a", ["b"]) == flight_name("a", ["b"])
+    assert len({flight_name("a", "b"), flight_name("ab"), flight_name("b", "a"), flight_name("a", ["b"])}) == 4

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sightline.model.asking import Answer, Usage
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
-from sightline.vision.chooser import SeerWire
+from sightline.vision.providers import SeerWire
 from sightline.vision.seers.wire_seer import AGAIN, END, events
 from tests.refusals import assert_refusal
 from tests.requirements import requirement

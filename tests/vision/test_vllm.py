@@ -8,11 +8,11 @@ import pytest
 
 from sightline.model.ports import Reply
 from sightline.model.refusal import Refusal
-from sightline.vision.chooser import Seers
+from sightline.vision.chooser import Chooser
 from sightline.vision.seers.chat_completions import ChatSeer
 from tests.requirements import requirement
 from tests.vision.http import Asked, ScriptedHttp, reply
-from tests.vision.test_chooser import names, profile, visitor
+from tests.vision.test_chooser import names, profile, seers_of, visitor
 
 HERE = {"vllm": "http://localhost:8000/v1"}
 
@@ -30,8 +30,8 @@ def model(name: str, root: str = "", owner: str = "vllm") -> dict[str, Any]:
 
 
 async def found(*models: Any) -> list[str]:
-    chosen = Seers(server(*models), consented=lambda provider: False, loopback=HERE)
-    return names(await chosen.of(visitor(), profile(None)))
+    chosen = Chooser(server(*models), consented=lambda provider: False, loopback=HERE)
+    return names(await seers_of(chosen, visitor(), profile(None)))
 
 
 @requirement("seer.loopback.vllm")
@@ -61,9 +61,9 @@ async def test_one_that_is_not_is_not_asked(name: str) -> None:
 
 @requirement("seer.loopback.vllm")
 async def test_a_model_under_a_name_of_its_own_is_known_by_its_weights_and_asked_by_that_name() -> None:
-    chosen = Seers(server(model("eye", "Qwen/Qwen3-VL-8B-Instruct"), model("ear", "/models/whisper")),
+    chosen = Chooser(server(model("eye", "Qwen/Qwen3-VL-8B-Instruct"), model("ear", "/models/whisper")),
                    consented=lambda provider: False, loopback=HERE)  # fmt: skip
-    (seer,) = await chosen.of(visitor(), profile(None))
+    (seer,) = await seers_of(chosen, visitor(), profile(None))
     assert isinstance(seer, ChatSeer)
     assert (seer.name, seer.model, seer.url) == ("vllm/eye", "eye", "http://localhost:8000/v1/chat/completions")
     assert seer.headers == {}
@@ -89,11 +89,11 @@ async def test_models_of_this_machine_are_looked_for_again_after_a_while() -> No
     now = 1000.0
     served = ["Qwen/Qwen3-VL-8B-Instruct"]
     http = ScriptedHttp(by_url=lambda asked: reply(body={"data": [model(name) for name in served]}))
-    chosen = Seers(http, consented=lambda provider: False, loopback=HERE, clock=lambda: now)
-    before = names(await chosen.of(visitor(), profile(None)))
+    chosen = Chooser(http, consented=lambda provider: False, loopback=HERE, clock=lambda: now)
+    before = names(await seers_of(chosen, visitor(), profile(None)))
     served[:] = ["google/gemma-3-27b-it"]
     now += 299
-    assert names(await chosen.of(visitor(), profile(None))) == before
+    assert names(await seers_of(chosen, visitor(), profile(None))) == before
     now += 1
-    assert names(await chosen.of(visitor(), profile(None))) == ["vllm/google/gemma-3-27b-it"]
+    assert names(await seers_of(chosen, visitor(), profile(None))) == ["vllm/google/gemma-3-27b-it"]
     assert len(http.asked) == 2

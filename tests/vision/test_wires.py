@@ -26,7 +26,7 @@ from sightline.model.ports import Reply
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
-from sightline.vision.chooser import SeerWire, seer
+from sightline.vision.providers import SeerWire, make_seer
 from sightline.vision.seers.chat_completions import ChatSeer
 from sightline.vision.seers.gemini import GeminiSeer
 from sightline.vision.seers.messages import MessagesSeer
@@ -53,7 +53,7 @@ VIDEO = Document("video/mp4", url="https://example.com/a.mp4")
 
 def at(url: str, wire: SeerWire, seconds: float = 60.0) -> WireSeer:
     bases = {"openai_chat": f"{url}/v1", "anthropic": url, "openai_responses": f"{url}/v1", "gemini": url}
-    made = seer(Dialler(), "up/eye", "eye-1", Upstream("up", bases), wire, HEADERS)  # type: ignore[arg-type]
+    made = make_seer(Dialler(), "up/eye", "eye-1", Upstream("up", bases), wire, HEADERS)  # type: ignore[arg-type]
     assert isinstance(made, WireSeer)
     return replace(made, seconds=seconds)
 

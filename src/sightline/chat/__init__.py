@@ -12,10 +12,9 @@ from typing import Any
 from sightline.chat.changes import changed
 from sightline.commands import NAME, parse, shell
 from sightline.commands.values import SETTINGS, Command, Describe, ListImages, Redescribe, Status, alters
-from sightline.look.analyze_image import describe
-from sightline.look.analyze_result import Failed
-from sightline.look.analyze_seer import receiver_of
+from sightline.look.analysis import describe
 from sightline.look.doors import Door
+from sightline.look.results import Refused
 from sightline.model.entry import Entry
 from sightline.model.fence import one_line
 from sightline.model.ports import Record
@@ -23,6 +22,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.settings import Settings
 from sightline.settings.upstreams import called
+from sightline.vision.providers import find_named_receiver
 
 __all__ = ["answered", "status"]
 
@@ -57,7 +57,7 @@ def _described(command: Describe, door: Door, images: Sequence[str]) -> str:
         model=command.model,
         save=command.save,
     )
-    if isinstance(found, Failed):
+    if isinstance(found, Refused):
         return f"{NAME} {found.message}"
     seen = ", ".join(one_line(each.filename or each.id) for each in found.images)
     by = called(door.settings, found.seer) if door.settings else found.seer
@@ -89,7 +89,7 @@ def status(settings: Settings, record: Record) -> Iterator[str]:
     """Who looks, who may be asked, and what is set by whom."""
     named = settings.named_seer
     yield f"looks: {'/'.join(filter(None, named)) if named else 'found by itself (seer ' + settings.seer + ')'}"
-    provider = receiver_of(settings, "") if named else ""
+    provider = find_named_receiver(settings) if named else ""
     if provider:
         yield f"consent: {provider} {'yes' if record.consents().get(provider) else 'no'}"
     for verb, key in SETTINGS.items():

@@ -9,14 +9,14 @@ from typing import Any
 
 from sightline.commands.values import Change, Command, Consent, GroundingModels, UseModel
 from sightline.grounding.families import added, adding, listing, removed
-from sightline.look.grounds import entries_of
-from sightline.look.whole import named_seer
 from sightline.model.ports import Record
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import SENT
 from sightline.settings import Settings
 from sightline.settings.upstreams import called, directory, receiver
+from sightline.vision.prompts import entries_of
+from sightline.vision.providers import named_seer
 from sightline.vision.seers.litellm import PROVIDERS
 
 NOTHING_AGREED = "nothing has been agreed to: images stay on this machine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.look import Envelope, Unanswered
+    from sightline.look import Envelope, Refused
     from sightline.model.scene import Json
 
 EXAMPLE = """  sightline ask error.png "Which file and line does the error name?"
@@ -35,12 +36,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import Unanswered, door, vision_analyze
+    from sightline.look import Refused, door, vision_analyze
 
     settings = ready()
     schema = _schema(args.schema) if args.schema else None
     if isinstance(schema, Refusal):
-        return told(Unanswered("INVALID_INPUT", str(schema)), args)
+        return told(Refused(replace(schema, code="invalid_input"), "ask"), args)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
     at = door(settings)
     agreed(settings, at.record, args.model or "")
@@ -76,14 +77,14 @@ def place(given: str) -> dict[str, str]:
         return {"file_path": given}
 
 
-def told(outcome: Envelope | Unanswered, args: Namespace) -> int:
+def told(outcome: Envelope | Refused, args: Namespace) -> int:
     """As one JSON object; to a person, in words."""
-    from sightline.look import Unanswered
+    from sightline.look import Refused
 
     read = sys.stdout.isatty() and not args.json
     if not read:
         show(outcome.as_dict())
-    if isinstance(outcome, Unanswered):
+    if isinstance(outcome, Refused):
         return no(args.file if outcome.prefix in _OF_A_FILE else "", outcome.message)
     if read:
         _printed(outcome, args.file)

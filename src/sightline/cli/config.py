@@ -126,14 +126,14 @@ def _now(settings: Settings, name: str, where: str, *, as_json: bool) -> int:
 
 
 def _model(settings: Settings, name: str, *, as_json: bool) -> int:
-    from sightline.cli import compose
-    from sightline.settings.upstreams import by_name
+    from sightline.runtime import known_profile
+    from sightline.settings.upstreams import by_name, directory
     from sightline.wire import WIRES
 
     split = _split(name)
     if isinstance(split, Refusal):
         return refused(split, as_json=as_json)
-    found = compose.directory(settings)
+    found = directory(settings)
     if isinstance(found, Refusal):
         return refused(found, as_json=as_json)
     upstream = by_name(found.named, split[0])
@@ -143,7 +143,7 @@ def _model(settings: Settings, name: str, *, as_json: bool) -> int:
             Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}"), as_json=as_json
         )
     with opened(settings) as record:
-        seen = {wire.name: compose.profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
+        seen = {wire.name: known_profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }

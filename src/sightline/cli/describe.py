@@ -19,7 +19,7 @@ from sightline.settings import Settings, load
 if TYPE_CHECKING:
     from sightline.commands.values import Describe
     from sightline.grounding.place import Placed
-    from sightline.look import Analysis, Failed
+    from sightline.look import Analysis, Refused
     from sightline.look.doors import Door
 
 EXAMPLE = """  sightline describe shot.png
@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
 
 def described(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> int:
     """What a command asks for, printed; and drawn, where that is wanted."""
-    from sightline.look import Failed, door
+    from sightline.look import Refused, door
 
     settings = load()
     warn(settings.warnings)
@@ -79,7 +79,7 @@ def described(command: Describe, *, as_json: bool, overlay: Path | None = None, 
     at = door(settings)
     agreed(settings, at.record, command.model)
     found = _looked(at, command)
-    if isinstance(found, Failed):
+    if isinstance(found, Refused):
         if as_json:
             show(found.as_dict())
         return no(*_about(found, command.images))
@@ -91,7 +91,7 @@ def described(command: Describe, *, as_json: bool, overlay: Path | None = None, 
     return 0
 
 
-def _about(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
+def _about(failed: Refused, images: Sequence[str]) -> tuple[str, str]:
     """The image that it failed over, as the user calls it, and the rest of what is said of it."""
     if failed.reason not in OF_A_FILE:
         return "", failed.message
@@ -101,7 +101,7 @@ def _about(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
     return (images[number], rest) if numbered or len(images) == 1 else ("", failed.message)
 
 
-def _looked(at: Door, command: Describe) -> Analysis | Failed:
+def _looked(at: Door, command: Describe) -> Analysis | Refused:
     from sightline.look import describe
 
     crops = dict(command.crops)

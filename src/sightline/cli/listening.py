@@ -16,6 +16,7 @@ from sightline.cli import compose, logs
 from sightline.cli.agents import omits
 from sightline.cli.verb import say
 from sightline.model.receipt import Omission, Receipt
+from sightline.runtime import Runtime
 from sightline.server import serve_app
 from sightline.sources.file import Policy
 from sightline.surfaces.proxy.metrics import Metrics
@@ -37,7 +38,7 @@ class Manner:
     proxies: bool = True  # else there is /mcp, and nothing is passed on
 
 
-def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
+def in_front(whole: Runtime, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
     """Serve in this process until it is told to stop."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
@@ -47,7 +48,7 @@ def in_front(whole: compose.Parts, listening: socket.socket, ready: Callable[[],
 class Beside:
     """Listens from `start` on, which returns when it does, until `stop`; signals are somebody else's."""
 
-    def __init__(self, whole: compose.Parts, listening: socket.socket, manner: Manner) -> None:
+    def __init__(self, whole: Runtime, listening: socket.socket, manner: Manner) -> None:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -82,7 +83,7 @@ class Beside:
 
 
 async def _listen(
-    whole: compose.Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner, *, signals: bool
+    whole: Runtime, listening: socket.socket, ready: Callable[[], None], manner: Manner, *, signals: bool
 ) -> None:
     tells = manner.verbose and not manner.as_json
     if manner.as_json:

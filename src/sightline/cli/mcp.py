@@ -74,13 +74,14 @@ def _over_http(args: Namespace) -> int:
         return refused(listening)
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
+    from sightline.runtime import build_runtime
 
     def ready() -> None:
         print(f"Sightline serves MCP at {url_on(listening)}{compose.MCP}. Ctrl-C stops it.", flush=True)
 
     with listening:
         named, looked_for = compose.reaches(settings, args.root, args.host)
-        whole = compose.parts(settings, reach=looked_for)
+        whole = build_runtime(settings, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
         in_front(whole, listening, ready, Manner(token=token, reach=named, proxies=False))

@@ -45,12 +45,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from sightline.look import Refused
-    from sightline.look.bodies import desk, prepare
+    from sightline.look.bodies import find_runtime, prepare
     from sightline.settings import load
 
     settings = load()
     warn(settings.warnings)
-    at = desk(settings, args.retention)
+    at = find_runtime(settings, args.retention)
     if isinstance(at, Refusal):
         return refused(at, as_json=args.json)
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()

@@ -103,12 +103,11 @@ def _spoken(upstream: Upstream, address: str) -> WireName:
 
 
 async def _tried(settings: Settings, upstream: Upstream, wire: WireName, model: str, key: str, seconds: float) -> Trial:
-    from sightline.dial import Dialler
-    from sightline.look.whole import proxies
     from sightline.model.upstream import joined
+    from sightline.runtime import build_dialler
     from sightline.vision.trial import Examiner
 
-    dialler = Dialler(proxies(settings.environment))
+    dialler = build_dialler(settings)
     headers = dict([upstream.credential(wire, key)]) if key else {}
     base = upstream.base(wire)
     try:

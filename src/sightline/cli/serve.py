@@ -63,6 +63,7 @@ def run(args: Namespace) -> int:
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
     from sightline.cli.workers import side_by_side
+    from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.metrics import Metrics, Together
 
     if no := _unservable(settings, args.upstream):
@@ -77,7 +78,7 @@ def run(args: Namespace) -> int:
         if as_json:
             logs.begin()
         with logs.quiet("sightline.store", when=who > 0):  # what is wrong with the record, the first worker says
-            whole = compose.parts(settings, args.upstream, reach=looked_for)
+            whole = build_runtime(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
         metrics = Metrics(together, who)
@@ -94,10 +95,11 @@ def run(args: Namespace) -> int:
 
 def _unservable(settings: Settings, flags: Sequence[str]) -> Refusal | None:
     """What no worker could do anything about; said once, before there are any."""
-    from sightline.cli import compose
+    from sightline.settings.upstreams import directory
+    from sightline.vision.providers import named_seer
 
-    found = compose.directory(settings, flags)
-    named = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
+    found = directory(settings, flags)
+    named = found if isinstance(found, Refusal) else named_seer(settings, found)
     return named if isinstance(named, Refusal) else None
 
 

@@ -51,11 +51,11 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.look.analyze_seer import receiver_of
     from sightline.passes.words import SENT
     from sightline.settings.upstreams import called
+    from sightline.vision.providers import find_named_receiver
 
-    provider = receiver_of(settings, model)
+    provider = find_named_receiver(settings, model or None)
     if not provider or record.consents().get(provider, False):
         return
     if not confirmed(f"{SENT.format(called(settings, provider))}: is that all right?"):

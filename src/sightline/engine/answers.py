@@ -9,11 +9,10 @@ from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
 from typing import ParamSpec, Protocol, TypeVar, assert_never
 
-from sightline.engine.comparing import Comparisons
+from sightline.engine.descriptions import PENDING, Descriptions
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.images import Images
 from sightline.engine.links import fetched
-from sightline.engine.looks import PENDING, Looks
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
 from sightline.model.edit import Edit
@@ -106,8 +105,7 @@ class Answers:
         record: Record,
         eyes: Eyes,
         images: Images,
-        looks: Looks,
-        comparisons: Comparisons,
+        descriptions: Descriptions,
         options: Options,
         offload: Offloads,
     ) -> None:
@@ -115,8 +113,7 @@ class Answers:
         self._offload = offload
         self._eyes = eyes
         self._images = images
-        self._looks = looks
-        self._comparisons = comparisons
+        self._descriptions = descriptions
         self._patience = options.patience
         self._web = options.web
         self._reach = options.reach
@@ -173,7 +170,7 @@ class Answers:
             for need, flight in flights.items():
                 late = not flight.done()
                 if late and isinstance(need, Compare):
-                    answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
+                    answers[need] = await self._descriptions.waive(need, place(need.message), visitor)
                 else:
                     answers[need] = PENDING if late else flight.result()
         await self._images.keep_again(_told(answers), visitor)
@@ -261,9 +258,9 @@ class Answers:
             case Refit():
                 answer = await self._eyes.refit(need)
             case Look():
-                answer = await self._looks.look(need, place, visitor, rules.profile)
+                answer = await self._descriptions.describe(need, place, visitor, rules.profile)
             case Compare():
-                answer = await self._comparisons.compare(need, place, visitor, rules.profile)
+                answer = await self._descriptions.compare(need, place, visitor, rules.profile)
             case Keep(image=image):
                 answer = await self._images.keep(image, visitor)
             case Fetch(link=link):

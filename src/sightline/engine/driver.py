@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from sightline.engine.answers import Answers, Reading, named
-from sightline.engine.comparing import Comparisons
+from sightline.engine.descriptions import Descriptions
 from sightline.engine.eyes import Eyes, probed
 from sightline.engine.images import Images
-from sightline.engine.looks import Looks
 from sightline.engine.offload import Offload
-from sightline.engine.options import Options, SeersOf
+from sightline.engine.options import Options
 from sightline.engine.prepared import Prepared
 from sightline.engine.repairs import ways
-from sightline.engine.tellings import Tellings
 from sightline.model import receipt
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
@@ -37,6 +35,7 @@ from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
 from sightline.vision.lru_cache import LruCache
+from sightline.vision.service import VisionService
 from sightline.wire import routed
 from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Document, Lifted, lift_runs
@@ -65,14 +64,13 @@ _POISON_REMEMBERED = 1024
 
 
 class Engine:
-    def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
+    def __init__(self, record: Record, vision: VisionService, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
         self._offload = Offload()
-        eyes, images, tellings = Eyes(workers), Images(record), Tellings(record)
-        looks = Looks(record, seers, options, eyes, images, tellings)
-        together = Comparisons(record, seers, options, eyes, looks, images, tellings)
-        self._answers = Answers(record, eyes, images, looks, together, options, self.offload)
+        eyes, images = Eyes(workers), Images(record)
+        descriptions = Descriptions(record, vision, options, eyes, images, workers)
+        self._answers = Answers(record, eyes, images, descriptions, options, self.offload)
         self._poison: LruCache[str] = LruCache(_POISON_REMEMBERED)
         self._moved: LruCache[str] = LruCache(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS)

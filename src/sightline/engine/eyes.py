@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Refit
-from sightline.model.image import Image, Picture, Target, base64_length
-from sightline.model.ports import Seer
+from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline
 from sightline.pixels.fit import fitted, task
@@ -19,7 +17,6 @@ from sightline.pixels.probe import probe
 from sightline.pixels.similar import likeness
 from sightline.pixels.worker import Workers
 from sightline.sources.inline import decode, head
-from sightline.vision.fitting import exact, exactly, goal, takes_original
 from sightline.vision.lru_cache import LruCache
 
 _HEADS = (2048, 64 * 1024)  # letters of base64: enough for nearly all, and for those with a preview in front
@@ -60,31 +57,6 @@ class Eyes:
     async def likeness(self, images: Sequence[Image]) -> list[list[float]]:
         """How alike each two look."""
         return likeness([await self._workers.run("hash", image.data) for image in images])
-
-    async def sent(self, seer: Seer, form: str, images: Sequence[Image]) -> list[Image] | Refusal:
-        """The images as a seer is sent them, who writes coordinates in such a way."""
-        each, made = goal(seer, form, [len(image.data) for image in images]), []
-        for image in images:
-            work = exactly(seer, form, image.size)
-            if takes_original(seer, each, image.mime, image.size):
-                one: Image | Refusal = image
-            else:
-                one = await self._fitting(image, each) if work is None else await self._exact(image, work)
-            if isinstance(one, Refusal):
-                return one
-            made.append(one)
-        return made
-
-    async def _exact(self, image: Image, work: dict[str, Any]) -> Image | Refusal:
-        made = await self._workers.run("exact", image.data, work)
-        return made if isinstance(made, Refusal) else exact(made)
-
-    async def _fitting(self, image: Image, goal: Target) -> Image | Refusal:
-        """An image for somebody with limits of their own, upright: not everybody reads what a header says of it."""
-        encoded = base64_length(len(image.data))
-        if not image.turned and goal.admits(Picture(image.mime, image.size, len(image.data)), encoded):
-            return image
-        return await self._fit(image.data, goal)
 
     async def _fit(self, data: bytes, goal: Target) -> Image | Refusal:
         """One image for one, nothing cut away or moved: a chat's words may be about coordinates."""

@@ -9,29 +9,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from sightline.look import ask, offered, peers, text, views
-from sightline.look.analyze_result import Analysis, Failed
-from sightline.look.ask_envelope import Envelope, Unanswered
-from sightline.look.both import both
-from sightline.look.crops import CropLike
+from sightline.look import analysis, ask, offered, peers, text, views
 from sightline.look.doors import Door, door
 from sightline.look.listing import Listed
 from sightline.look.peers import Sending
-from sightline.look.results import FAULT, Edited, Refused, Result, Text, View, promised
+from sightline.look.results import FAULT, Analysis, Edited, Envelope, Refused, Result, Text, View, promised
 from sightline.model.scene import Json
+from sightline.pixels.part import CropLike
+from sightline.vision.bridge import both
 
 __all__ = [
     "Analysis",
     "Door",
     "Edited",
     "Envelope",
-    "Failed",
     "Listed",
     "Refused",
     "Result",
     "Sending",
     "Text",
-    "Unanswered",
     "View",
     "analyze",
     "call",
@@ -50,7 +46,7 @@ __all__ = [
 
 
 @both
-@promised(Refused.of(FAULT))
+@promised(Refused(FAULT))
 def view(
     path: str | PurePath,
     *,
@@ -72,7 +68,7 @@ def view(
 
 
 @both
-@promised(Refused.of(FAULT))
+@promised(Refused(FAULT))
 def recall(result: dict[str, Json], *, through: Door | None = None) -> View | Refused:
     """A view that was given before, by its result alone: the same pixels, however its source has changed.
 
@@ -83,7 +79,7 @@ def recall(result: dict[str, Json], *, through: Door | None = None) -> View | Re
 
 
 @both
-@promised(Refused.of(FAULT))
+@promised(Refused(FAULT))
 def read_file(
     path: str | PurePath,
     *,
@@ -104,7 +100,7 @@ def read_file(
 
 
 @both
-@promised(Refused.of(FAULT))
+@promised(Refused(FAULT))
 def edit_file(path: str | PurePath, old: str, new: str, token: str, *, through: Door | None = None) -> Edited | Refused:
     """Replace a text that stands once in a file that was read as it is now: an Edited, or a Refused.
 
@@ -118,7 +114,7 @@ def edit_file(path: str | PurePath, old: str, new: str, token: str, *, through: 
 
 
 @both
-@promised(Failed.of(FAULT))
+@promised(Refused(FAULT, "analyze"))
 def analyze(
     images: str | PurePath | Sequence[str | PurePath],
     question: str,
@@ -127,8 +123,8 @@ def analyze(
     model: str | None = None,
     reason: str | None = None,
     through: Door | None = None,
-) -> Analysis | Failed:
-    """Ask a vision model about images, side by side where there are several: an Analysis, or a Failed.
+) -> Analysis | Refused:
+    """Ask a vision model about images, side by side where there are several: an Analysis, or a Refused.
 
     images: one or a list, each a path or `sha256:…` of the record.
     question: what you want to know of them.
@@ -137,13 +133,11 @@ def analyze(
     reason: why you ask; it is noted, and goes to nobody.
     through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
     """
-    from sightline.look import analyze_image as analyses
-
-    return analyses.analyze(through or door(), _list(images), question, crop=crop, model=model, reason=reason)
+    return analysis.analyze(through or door(), _list(images), question, crop=crop, model=model, reason=reason)
 
 
 @both
-@promised(Failed.of(FAULT))
+@promised(Refused(FAULT, "analyze"))
 def describe(
     images: str | PurePath | Sequence[str | PurePath],
     *,
@@ -152,8 +146,8 @@ def describe(
     model: str = "",
     save: bool = False,
     through: Door | None = None,
-) -> Analysis | Failed:
-    """Ask a vision model for all that is to be seen: an Analysis, or a Failed.
+) -> Analysis | Refused:
+    """Ask a vision model for all that is to be seen: an Analysis, or a Refused.
 
     images: one or a list, each a path or `sha256:…` of the record.
     question: what you want to know instead.
@@ -162,14 +156,12 @@ def describe(
     save: make the answer the description of the image from now on; for one whole image without a question.
     through: whose eyes these are, as `sightline.door()` gives them; else the user's own.
     """
-    from sightline.look import analyze_image as analyses
-
     asked = _list(images)
-    return analyses.describe(through or door(), asked, question=question, crops=crops, model=model, save=save)
+    return analysis.describe(through or door(), asked, question=question, crops=crops, model=model, save=save)
 
 
 @both
-@promised(Unanswered("LLM_ERROR", str(FAULT)))
+@promised(Refused(FAULT, "ask"))
 def vision_analyze(
     *,
     prompt: str | None = None,
@@ -180,8 +172,8 @@ def vision_analyze(
     format: Mapping[str, Any] | None = None,  # noqa: A002, the tool's own word
     fit: str | None = None,
     through: Door | None = None,
-) -> Envelope | Unanswered:
-    """Ask one question about one image or PDF: an Envelope, or an Unanswered. Exactly one file is given.
+) -> Envelope | Refused:
+    """Ask one question about one image or PDF: an Envelope, or a Refused. Exactly one file is given.
 
     prompt: what you want to know.
     file_path: the absolute path of the file.
@@ -205,7 +197,7 @@ def vision_analyze(
 
 
 @both
-@promised(Unanswered("LLM_ERROR", str(FAULT)))
+@promised(Refused(FAULT, "ask"))
 def video_analyze(
     *,
     file_url: str | None = None,
@@ -214,8 +206,8 @@ def video_analyze(
     model: str | None = None,
     method: str | None = None,
     through: Door | None = None,
-) -> Envelope | Unanswered:
-    """Ask one question about one video: an Envelope, or an Unanswered. Exactly one file is given.
+) -> Envelope | Refused:
+    """Ask one question about one video: an Envelope, or a Refused. Exactly one file is given.
 
     file_url: the public https address of the video.
     file_path: its absolute path.
@@ -229,7 +221,7 @@ def video_analyze(
 
 
 @both
-@promised(Refused.of(FAULT))
+@promised(Refused(FAULT))
 def call(name: str, arguments: Mapping[str, Any], *, through: Door | None = None) -> offered.Outcome:
     """Call a tool by its name, as a model does: the result of its function.
 
@@ -259,5 +251,5 @@ def _text(path: object) -> object:
     return str(path) if isinstance(path, PurePath) else path
 
 
-fit_for = both(promised(Refused.of(FAULT))(peers.fit_for))
+fit_for = both(promised(Refused(FAULT))(peers.fit_for))
 may_send = promised(Sending(ok=False, warning=str(FAULT)))(peers.may_send)

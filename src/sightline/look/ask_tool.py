@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sightline.look.ask_envelope import Unanswered
-from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 
 IMAGE = (
@@ -58,8 +56,3 @@ OF_VIDEO: Mapping[str, Json] = {
         "description": "native sends the video itself, frames stills of it; auto, if left out, what the model takes.",
     },
 }
-
-
-def unanswered(refusal: Refusal) -> Unanswered:
-    """A call whose arguments are none, or a fault of our own, in the words of these tools."""
-    return Unanswered("INVALID_INPUT" if refusal.code == "invalid_input" else "LLM_ERROR", str(refusal))

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
-from sightline.dial import Dialler
-from sightline.engine import Engine, Reading, SeersOf
+from sightline.engine import Engine, Reading
 from sightline.engine import Prepared as Done
-from sightline.look.both import both
-from sightline.look.doors import opened, reading, workers
-from sightline.look.loop import at_end, wait
 from sightline.look.results import Refused
 from sightline.look.shapes import codec
-from sightline.look.whole import engine, named_seer, proxies, seers
-from sightline.model.ports import Record, Seer
-from sightline.model.profile import Profile, WireName
+from sightline.model.profile import WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
-from sightline.model.upstream import Directory, Upstream, Visitor
+from sightline.model.upstream import Upstream, Visitor
+from sightline.runtime import Runtime, shared_runtime
 from sightline.settings import Settings, find, load
-from sightline.settings.upstreams import directory, owner, reached, receiver
-from sightline.vision.chooser import Seers
-from sightline.vision.seers.local import local_seer
+from sightline.settings.upstreams import owner, reached, receiver
+from sightline.vision.bridge import both, wait
 from sightline.wire import GEMINI, WIRES
 from sightline.wire.codec import Codec
 
 _log = logging.getLogger(__name__)
-_DESKS = 8  # kept for as many different settings
 _UNREADABLE = "this is no JSON that can be read and written back; it was left as it is"
 _BROKEN = "something went wrong inside Sightline; the body was left as it is"
 _NO_MODEL = "no model is named, so images of tools stand beside their results, where every Gemini model takes them"
@@ -47,34 +38,13 @@ class Prepared:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """Where bodies are prepared: what was found out about an image there is not found out again."""
-
-    settings: Settings
-    directory: Directory
-    record: Record
-    engine: Engine = field(repr=False)
-
-
-_desks: list[Desk] = []
-os.register_at_fork(after_in_child=_desks.clear)
-
-
-def desk(settings: Settings | None = None, retention: str | None = None) -> Desk | Refusal:
-    """The user's own, by the settings as they are now; `retention` stands for the setting of this name."""
+def find_runtime(settings: Settings | None = None, retention: str | None = None) -> Runtime | Refusal:
+    """Return what prepares bodies, by the settings as they are now; `retention` stands for the setting of this name."""
     known = _with_retention(settings or load(), retention)
-    if isinstance(known, Refusal):
-        return known
-    found = next((each for each in _desks if each.settings == known), None)
-    if found is None:
-        made = _desk(known)
-        if isinstance(made, Refusal):
-            return made
-        _desks[_DESKS - 1 :] = []
-        _desks.insert(0, made)
-        found = made
-    return found
+    runtime = known if isinstance(known, Refusal) else shared_runtime(known)
+    if isinstance(runtime, Refusal):
+        return runtime
+    return runtime.providers.own if isinstance(runtime.providers.own, Refusal) else runtime
 
 
 def _with_retention(settings: Settings, word: str | None) -> Settings | Refusal:
@@ -88,28 +58,6 @@ def _with_retention(settings: Settings, word: str | None) -> Settings | Refusal:
     return replace(settings, values={**settings.values, key.name: value})
 
 
-def _desk(settings: Settings) -> Desk | Refusal:
-    found = directory(settings)
-    named = found if isinstance(found, Refusal) else named_seer(settings, found)
-    if isinstance(found, Refusal) or isinstance(named, Refusal):
-        return cast("Refusal", named)
-    record = opened(settings.folder, settings.record)
-    dialler = Dialler(proxies(settings.environment))
-    at_end(dialler.close)
-    asked = seers(settings, found, named, record, dialler, local_seer(settings.data, reading()))
-    return Desk(settings, found, record, engine(settings, record, _trusted(asked), workers(), found))
-
-
-def _trusted(asked: Seers) -> SeersOf:
-    """The upstream's own seeing model looks only where the caller has lent a credential for it."""
-
-    async def of(visitor: Visitor, profile: Profile) -> Sequence[Seer | Refusal]:
-        lent = bool(visitor.headers) or visitor.upstream.on_loopback
-        return await asked.of(visitor, profile if lent else replace(profile, sibling=None))
-
-    return of
-
-
 @both
 def prepare(
     body: Any,
@@ -119,7 +67,7 @@ def prepare(
     upstream: str | None = None,
     retention: str | None = None,
     references: bool = False,
-    through: Desk | None = None,
+    through: Runtime | None = None,
 ) -> Prepared | Refused:
     """A request body through all that the proxy does to one, without tools of ours: a Prepared, or a Refused.
 
@@ -132,16 +80,16 @@ def prepare(
     references: a pasted image gets its `[image sha256:…]` beside it, as it does on the proxy.
     through: where bodies are prepared; else by the user's settings.
     """
-    at = through or desk(retention=retention)
+    at = through or find_runtime(retention=retention)
     shape = at if isinstance(at, Refusal) else codec(wire, body)
     if isinstance(at, Refusal) or isinstance(shape, Refusal):
-        return Refused.of(cast("Refusal", shape))
+        return Refused(cast("Refusal", shape))
     reading, lead = _read(at.engine, body, shape)
     if reading is None:
         return Prepared(body, Receipt(upstream or "", model or "", notes=(_UNREADABLE,)))
     there = _addressed(at, shape, model or reading.scene.model, upstream)
     if isinstance(there, Refusal):
-        return Refused.of(there)
+        return Refused(there)
     visitor, name = there
     try:
         scene = replace(reading.scene, model=name)
@@ -177,7 +125,7 @@ def _written(done: Done, body: object, lead: bytes | None) -> object:
     return text[len(lead) : -1] if lead else text
 
 
-def _addressed(at: Desk, shape: Codec, model: str, name: str | None) -> tuple[Visitor, str] | Refusal:
+def _addressed(at: Runtime, shape: Codec, model: str, name: str | None) -> tuple[Visitor, str] | Refusal:
     """To whom the body goes, and under which name the model is known there."""
     wire = next((each.name for each in WIRES if each is shape), None)
     if name is not None:
@@ -198,7 +146,7 @@ def _spoken(there: Upstream) -> WireName:
     return "openai_chat" if "openai_chat" in there.bases else next(iter(there.bases), "openai_chat")
 
 
-def _lent(at: Desk, there: Upstream, wire: WireName, *, named: bool) -> tuple[tuple[str, str], ...]:
+def _lent(at: Runtime, there: Upstream, wire: WireName, *, named: bool) -> tuple[tuple[str, str], ...]:
     """The user's key, for an upstream that the caller has named or the user has agreed to."""
     key = there.api_key or at.settings.variable(there.key_variables)
     if not key or not (named or at.record.consents().get(receiver(there), False)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -12,25 +9,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.look.ask_schema import TASK as SCHEMA
-from sightline.look.once import once
-from sightline.look.part import TASK
 from sightline.model.image import Target
 from sightline.model.ports import Record
-from sightline.model.profile import Profile
-from sightline.model.upstream import Visitor
-from sightline.pixels.worker import TASKS, Workers
+from sightline.pixels.part import AS_IT_IS
+from sightline.pixels.worker import Workers
+from sightline.runtime import (
+    find_working_folder,
+    grant_network,
+    open_shared_record,
+    readable_folders,
+    shared_workers,
+)
 from sightline.settings import Settings, load
-from sightline.sources.file import Policy, policy_for
-from sightline.store import open_record
+from sightline.sources.file import Policy
+from sightline.vision.bridge import once
 from sightline.vision.lru_cache import LruCache
-from sightline.vision.seers.local import readers
 
 if TYPE_CHECKING:
     from sightline.sources.web import Grant
+    from sightline.vision.chooser import Caller
 
 NATIVE = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what every provider takes
-AS_IT_IS = 8 * 1024 * 1024  # bytes that are sent as they are
 UNNAMED = ""  # the turn of calls whose host names none
 _TURNS = 1024  # of a session whose calls are counted
 _SILENCE = 60.0  # seconds after which calls without a name are of another turn
@@ -74,14 +73,6 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Behalf:
-    """A client, and the model that it talks to."""
-
-    visitor: Visitor = field(repr=False)
-    profile: Profile
-
-
-@dataclass(frozen=True, slots=True)
 class Door:
     record: Record
     scope: str  # what one scope has seen, no other finds by its sha256
@@ -96,7 +87,7 @@ class Door:
     settings: Settings | None = None  # of its user; None: no tool that asks somebody is offered
     turn: str | None = None  # of the conversation that asks, as its host names it; else a model's are UNNAMED
     turns: Turns = field(default_factory=Turns, compare=False, repr=False)
-    behalf: Behalf | None = field(default=None, repr=False)  # of a client: its own provider may be asked as well
+    caller: Caller | None = field(default=None, repr=False)  # of a client: its own provider may be asked as well
 
     @property
     def reach(self) -> str | None:
@@ -114,16 +105,16 @@ def door(settings: Settings | None = None, *, network: bool | None = None, turn:
         nobody was asked for a minute.
     """
     known = settings or load()
-    record = opened(known.folder, known.record)
-    scope, grant = record.scope_of(""), granted(network=known.network if network is None else network)
+    record = open_shared_record(known.folder, known.record)
+    scope, grant = record.scope_of(""), grant_network(network=known.network if network is None else network)
     return Door(
         record,
         scope,
-        folders(known),
-        workers(),
+        readable_folders(known),
+        shared_workers(),
         toolset=known.toolset,
         owner=True,
-        here=None if known.values["listImages"] == "all" else tuple(filter(None, [_working()])),
+        here=None if known.values["listImages"] == "all" else tuple(filter(None, [find_working_folder()])),
         network=grant,
         settings=known,
         turn=turn,
@@ -131,70 +122,7 @@ def door(settings: Settings | None = None, *, network: bool | None = None, turn:
     )
 
 
-def folders(known: Settings) -> Policy:
-    """The folders that may be read, seen from where this process works now."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
-    asked, own = home if home in known.fs_reach else None, (known.file, known.folder)
-    return policy_for(_working(), _temporary(), known.fs_reach, asked, closed=own)
-
-
-def granted(*, network: bool) -> Grant | None:
-    """Return the permission to fetch; the dialler is loaded only where it is given."""
-    if not network:
-        return None
-    from sightline.sources.web import Grant
-
-    return Grant()
-
-
-def _working() -> Path | None:
-    try:
-        return Path.cwd()
-    except OSError:  # somebody has removed it
-        return None
-
-
-def _temporary() -> Path | None:
-    try:
-        return Path(tempfile.gettempdir())
-    except OSError:  # there is none that can be written
-        return None
-
-
-@once
-def opened(folder: Path, kind: str) -> Record:
-    """Open as long as the process is: one record serves every call and every thread."""
-    record = open_record(folder, kind="memory" if kind == "memory" else "disk")
-    atexit.register(record.close)
-    return record
-
-
 @once
 def _session(folder: Path, kind: str) -> Turns:
     """What this process has asked, for the user of a record."""
     return Turns()
-
-
-@once
-def workers() -> Workers:
-    """The processes in which this one has its pixels decoded."""
-    shared = Workers({**TASKS, **TASK, **SCHEMA})
-    atexit.register(shared.end)
-    return shared
-
-
-@once
-def reading() -> Workers:
-    """The processes in which the local seer reads for this one."""
-    shared = readers()
-    atexit.register(shared.end)
-    return shared
-
-
-def _forked() -> None:
-    """A fork has none of the threads that wait for them."""
-    workers.cache_clear()
-    reading.cache_clear()
-
-
-os.register_at_fork(after_in_child=_forked)

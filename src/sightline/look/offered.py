@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sightline.look import analyze_tool, ask_tool
-from sightline.look.analyze_result import Analysis, Failed
-from sightline.look.ask import Ask, of_image, of_video, video_analyze, vision_analyze
-from sightline.look.ask import awaited as awaited_of
-from sightline.look.ask_envelope import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Unanswered
-from sightline.look.crops import SIDES
+from sightline.look import analysis, analyze_tool, ask_tool
+from sightline.look import ask as ask_file
 from sightline.look.doors import UNNAMED, Door
 from sightline.look.listing import Listed, list_images
-from sightline.look.results import FAULT, Refused, Result, promised
+from sightline.look.results import (
+    FAULT,
+    MOST_OF_A_VIDEO,
+    MOST_OF_AN_IMAGE,
+    Analysis,
+    Envelope,
+    Refused,
+    Result,
+    promised,
+)
 from sightline.look.text import edit_file, read_file
 from sightline.look.views import view
 from sightline.model.crop import REGIONS
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.model.toolset import TOOLSET
+from sightline.pixels.part import SIDES
 
-Outcome = Result | Listed | Analysis | Failed | Envelope | Unanswered
+Outcome = Result | Listed | Analysis | Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Tool:
     with_network: str = ""  # more words where the host grants the network; without any, it is of no use to the tool
     over: str = "path"  # the argument that names what the capabilities are over
     also: Mapping[str, str] = field(default_factory=dict)  # more capabilities, each with the argument it is over
-    refuse: Callable[[Refusal], Outcome] = Refused.of  # arguments that make no sense and faults, in its own words
+    refuse: Callable[[Refusal], Outcome] = Refused  # arguments that make no sense and faults, in its own words
     # Of a tool that asks somebody else to look, and is offered where the user's settings say who may: the provider
     # that only the user's consent keeps from being asked.
     awaits: Callable[..., str] | None = None
@@ -88,17 +94,22 @@ def _rectangle(words: str, **bounds: Json) -> Json:
     }
 
 
-def _analyze(door: Door, **given: object) -> Analysis | Failed:
-    from sightline.look.analyze_image import analyze  # only who asks others needs all that it takes to reach them
-
+def _analyze(door: Door, **given: object) -> Analysis | Refused:
     asking = door if door.turn is not None else replace(door, turn=UNNAMED)  # a model asks: its calls are counted
-    return analyze(asking, given.pop("images"), given.pop("question"), **given)
+    return analysis.analyze(asking, given.pop("images"), given.pop("question"), **given)
 
 
 def _awaits(door: Door, **given: object) -> str:
-    from sightline.look.analyze_image import asked_by_tool, awaited
+    asking = analysis.check_tool_call(door, given.pop("images"), given.pop("question"), **given)
+    return analysis.find_unagreed(door, asking)
 
-    return awaited(door, asked_by_tool(door, given.pop("images"), given.pop("question"), **given))
+
+def _refuse_analysis(refusal: Refusal) -> Refused:
+    return Refused(refusal, "analyze")
+
+
+def _refuse_question(refusal: Refusal) -> Refused:
+    return Refused(refusal, "ask")
 
 
 def _of_a_file(
@@ -108,15 +119,15 @@ def _of_a_file(
     required: tuple[str, ...],
     most: int,
     run: Callable[..., Outcome],
-    ask: Callable[..., Ask | Unanswered],
+    check: Callable[..., ask_file.Ask | Refusal],
 ) -> Tool:
     """One question about one file, which may be at a web address."""
 
     def awaits(door: Door, **given: object) -> str:
-        return awaited_of(ask(door, **given))
+        return ask_file.find_unagreed(check(door, **given))
 
     asked = Tool(name, words, properties, required, ("read",), most, run, over="file_path", always=True)
-    return replace(asked, also={"network": "file_url"}, refuse=ask_tool.unanswered, awaits=awaits)
+    return replace(asked, also={"network": "file_url"}, refuse=_refuse_question, awaits=awaits)
 
 
 _CROP: Json = {
@@ -189,7 +200,7 @@ TOOLS: tuple[Tool, ...] = (
         30_000,
         _analyze,
         over="images",
-        refuse=Failed.of,
+        refuse=_refuse_analysis,
         awaits=_awaits,
     ),
     Tool(
@@ -204,9 +215,23 @@ TOOLS: tuple[Tool, ...] = (
         list_images,
     ),
     _of_a_file(
-        "vision_analyze", ask_tool.IMAGE, ask_tool.OF_IMAGE, ("prompt",), MOST_OF_AN_IMAGE, vision_analyze, of_image
+        "vision_analyze",
+        ask_tool.IMAGE,
+        ask_tool.OF_IMAGE,
+        ("prompt",),
+        MOST_OF_AN_IMAGE,
+        ask_file.vision_analyze,
+        ask_file.check_image_call,
     ),
-    _of_a_file("video_analyze", ask_tool.VIDEO, ask_tool.OF_VIDEO, (), MOST_OF_A_VIDEO, video_analyze, of_video),
+    _of_a_file(
+        "video_analyze",
+        ask_tool.VIDEO,
+        ask_tool.OF_VIDEO,
+        (),
+        MOST_OF_A_VIDEO,
+        ask_file.video_analyze,
+        ask_file.check_video_call,
+    ),
 )
 
 
@@ -219,7 +244,7 @@ def call(door: Door, name: object, arguments: object) -> Outcome:
     """A call as a model makes it. What is not offered cannot be called."""
     tool = _offered(door).get(name) if isinstance(name, str) else None
     if tool is None:
-        return Refused("not_permitted", f"there is no tool {name!r:.60} here")
+        return Refused(Refusal("not_permitted", f"there is no tool {name!r:.60} here"))
     given = _given(tool, arguments)
     if isinstance(given, Refusal):
         return tool.refuse(given)

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sightline.look.doors import workers
 from sightline.look.results import Refused
 from sightline.model.capability import PROMISES, TRUSTS, ImageCapability, Promise, Trust, image_capability
 from sightline.model.image import Image, Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.probe import probe
+from sightline.runtime import shared_workers
 from sightline.settings import load
 
 _FORMATS = ("image/png", "image/jpeg", "image/webp")
@@ -45,7 +45,7 @@ def fit_for(
     verified: the promises that the caller has seen the peer keep: "autoHandlesOversized", "autoHandlesWrongModel".
     """
     made = _fitted(_known(capability, trust, verified), image)
-    return Refused.of(made) if isinstance(made, Refusal) else made
+    return Refused(made) if isinstance(made, Refusal) else made
 
 
 def may_send(
@@ -86,7 +86,7 @@ def _fitted(known: ImageCapability | Refusal, image: bytes) -> Image | Refusal:
     if known.auto_handles_oversized or known.admits(picture):
         return Image(hashlib.sha256(image).hexdigest(), picture.mime, picture.size, image, picture.turned)
     goal = Target(_FORMATS, _most_encoded(known), known.max_dimension, plain=True)
-    answer = workers().ask("fit", image, task(goal))
+    answer = shared_workers().ask("fit", image, task(goal))
     return answer if isinstance(answer, Refusal) else fitted(answer.facts, answer.data).parts[0].image
 
 

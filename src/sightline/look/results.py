@@ -1,4 +1,4 @@
-"""What looking, reading and editing answer: a result with its pixels or its text, or a no. All of it is JSON."""
+"""What the functions and tools of the library return: a result, or a `Refused`. All of it is JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import functools
 import inspect
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, ParamSpec, TypeVar, final, get_args
+from typing import Literal, ParamSpec, TypeVar, cast, final, get_args
 
-from sightline.model.fence import json_line
+from sightline.grounding.place import Placed
+from sightline.model.asking import Usage, is_cut
+from sightline.model.facts import Member
+from sightline.model.fence import json_line, one_line
 from sightline.model.geometry import Box, Size
 from sightline.model.image import Image
-from sightline.model.refusal import Code, Refusal
+from sightline.model.refusal import Code, Refusal, Stage
 from sightline.model.scene import Json
 
 _log = logging.getLogger(__name__)
@@ -21,38 +24,130 @@ P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F")
 
+MOST_OF_AN_IMAGE = 8_000  # characters of a whole envelope
+MOST_OF_A_VIDEO = 30_000
+_MOST_ERRORS = 10
+_MARK = "[truncated — {} chars total]"
+
 Reason = Literal[
     "invalid_input", "not_found", "unsupported_type", "too_large", "not_permitted", "corrupt", "render_unavailable"
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
-_OURS: dict[Code, Reason] = {"no_consent": "not_permitted"}  # the others: nobody here could look
+Prefix = Literal[
+    "INVALID_INPUT",
+    "FILE_NOT_FOUND",
+    "URL_BLOCKED",
+    "FILE_TOO_LARGE",
+    "UNSUPPORTED_FILE_TYPE",
+    "VISION_NOT_SUPPORTED",
+    "PDF_NOT_SUPPORTED",
+    "VIDEO_NOT_SUPPORTED",
+    "PDF_TOO_MANY_PAGES",
+    "LLM_ERROR",
+    "RESPONSE_NOT_JSON",
+]
+FailureCode = Literal["input_invalid", "not_available", "execution_failed"]
+Tool = Literal["view", "analyze", "ask"]
+"""The tools by how they report a refusal: files and images, questions about images, one question about one file."""
+
+# view_image, read_file and the like: a refusal that is no fault of the file's is never blamed on it.
+_REASONS: Mapping[Code, Reason] = {
+    **{reason: reason for reason in REASONS},
+    "no_consent": "not_permitted",
+    "unavailable": "render_unavailable",
+    "pending": "render_unavailable",
+}
+
+# vision_analyze and video_analyze: the word that an error begins with depends on the stage at which it was refused,
+# and for a file also on why.
+_PREFIXES: Mapping[Stage, Prefix] = {
+    "model": "VISION_NOT_SUPPORTED",
+    "vision": "VISION_NOT_SUPPORTED",
+    "pdf": "PDF_NOT_SUPPORTED",
+    "video": "VIDEO_NOT_SUPPORTED",
+    "pages": "PDF_TOO_MANY_PAGES",
+    "answer": "RESPONSE_NOT_JSON",
+}
+_FILE_PREFIXES: Mapping[Code, Prefix] = {
+    "invalid_input": "INVALID_INPUT",
+    "not_found": "FILE_NOT_FOUND",
+    "not_permitted": "FILE_NOT_FOUND",
+    "too_large": "FILE_TOO_LARGE",
+    "unsupported_type": "UNSUPPORTED_FILE_TYPE",
+    "corrupt": "UNSUPPORTED_FILE_TYPE",
+    "render_unavailable": "UNSUPPORTED_FILE_TYPE",
+}
+CODES: Mapping[Prefix, FailureCode] = {
+    "INVALID_INPUT": "input_invalid",
+    "FILE_NOT_FOUND": "input_invalid",
+    "URL_BLOCKED": "input_invalid",
+    "FILE_TOO_LARGE": "input_invalid",
+    "UNSUPPORTED_FILE_TYPE": "input_invalid",
+    "VISION_NOT_SUPPORTED": "not_available",
+    "PDF_NOT_SUPPORTED": "not_available",
+    "VIDEO_NOT_SUPPORTED": "not_available",
+    "PDF_TOO_MANY_PAGES": "execution_failed",
+    "LLM_ERROR": "execution_failed",
+    "RESPONSE_NOT_JSON": "execution_failed",
+}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A no that a model reads and adapts to. It is false, as every no is."""
+    """A refusal as a tool returns it, in the shape that this tool has for errors. It is falsy."""
 
-    reason: Reason
-    message: str
+    refusal: Refusal
+    tool: Tool = "view"
 
     def __bool__(self) -> Literal[False]:
         return False
 
     def __str__(self) -> str:
-        return self.message
+        return self.error if self.tool == "ask" else self.message
+
+    @property
+    def message(self) -> str:
+        return str(self.refusal)
+
+    @property
+    def reason(self) -> Code:
+        """The code that `view` and `analyze` report; `view` knows fewer of them."""
+        return _REASONS[self.refusal.code] if self.tool == "view" else self.refusal.code
+
+    @property
+    def prefix(self) -> Prefix:
+        """The word that an error of `ask` begins with."""
+        code, stage = self.refusal.code, self.refusal.stage
+        if stage in _PREFIXES:
+            return _PREFIXES[stage]
+        if stage == "address":
+            return "FILE_TOO_LARGE" if code == "too_large" else "URL_BLOCKED"
+        if stage == "file" or (stage == "" and code == "invalid_input"):
+            return _FILE_PREFIXES.get(code, "LLM_ERROR")
+        return "LLM_ERROR"
+
+    @property
+    def code(self) -> FailureCode:
+        """The kind of failure that `ask` reports."""
+        return CODES[self.prefix]
+
+    @property
+    def error(self) -> str:
+        """The message of `ask`."""
+        return f"{self.prefix}: {self.message}"
 
     def as_dict(self) -> dict[str, Json]:
+        if self.tool == "ask":
+            return {"ok": False, "error": self.error, "code": self.code}
         return {"ok": False, "reason": self.reason, "message": self.message}
 
     def content(self) -> list[Json]:
+        if self.tool == "analyze":
+            return [{"type": "text", "text": f"Error ({self.reason}): {self.message}"}]
+        if self.tool == "ask":
+            return [{"type": "text", "text": json.dumps(self.as_dict(), ensure_ascii=False)}]
         return [_words(self.as_dict())]
-
-    @staticmethod
-    def of(refusal: Refusal) -> Refused:
-        """What could not be done for a reason of ours is never blamed on the file."""
-        known = next((reason for reason in REASONS if reason == refusal.code), None)
-        return Refused(known or _OURS.get(refusal.code, "render_unavailable"), str(refusal))
 
 
 @final
@@ -127,6 +222,114 @@ class Edited:
 
     def content(self) -> list[Json]:
         return [_words(self.as_dict())]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    images: tuple[Member, ...]
+    question: str
+    seer: str
+    text: str
+    fence: str  # as an agent reads it, with the boxes behind it
+    boxes: tuple[Placed, ...] = ()
+    usage: Usage = Usage()  # noqa: RUF009, a frozen value
+    cost_usd: float | None = None  # None: the price is not known
+    cached: bool = False
+
+    def as_dict(self) -> dict[str, Json]:
+        lost = sum(each.at is None for each in self.boxes)
+        usage: dict[str, Json] = {each: getattr(self.usage, each) for each in ("input", "output", "cached")}
+        return {
+            "ok": True,
+            "images": [each.id for each in self.images],
+            "question": self.question,
+            "seer": self.seer,
+            "text": self.text,
+            "fence": self.fence,
+            "boxes": [_box(each) for each in self.boxes if each.at is not None],
+            **({"misfits": lost} if lost else {}),  # places that the answer speaks of, and nobody can find
+            "usage": usage,
+            "cost_usd": self.cost_usd,
+            "cached": self.cached,
+        }
+
+    def content(self) -> list[Json]:
+        return [{"type": "text", "text": self.fence}]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One answer. The object holds all of it; as JSON it is clipped to `most` characters."""
+
+    text: str
+    model: str
+    provider: str
+    usage: Usage
+    cost_usd: float | None  # None: the price is not known
+    parsed: dict[str, Json] | None = None  # there where a schema was given
+    schema_errors: tuple[str, ...] = ()
+    cached: bool = False
+    fitted: bool = False
+    most: int = field(default=MOST_OF_AN_IMAGE, repr=False)
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.as_dict()["truncated"])
+
+    def as_dict(self) -> dict[str, Json]:
+        whole = self._with(self.text, self.parsed, truncated=is_cut(self.text))
+        if len(_written(whole)) <= self.most:
+            return whole
+        parsed = self.parsed
+        if len(_written(self._with(_mark(self.text), parsed, truncated=True))) > self.most:
+            parsed = None  # alone it is too much already, and half of it would be no JSON
+        return self._with(self._clipped(parsed), parsed, truncated=True)
+
+    def content(self) -> list[Json]:
+        return [{"type": "text", "text": _written(self.as_dict())}]
+
+    def _clipped(self, parsed: dict[str, Json] | None) -> str:
+        """As much of the text as there is room for; JSON writes some letters longer than they are."""
+        mark, low, high = _mark(self.text), 0, len(self.text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = self._with(self.text[:middle] + mark, parsed, truncated=True)
+            low, high = (middle, high) if len(_written(tried)) <= self.most else (low, middle - 1)
+        return self.text[:low] + mark
+
+    def _with(self, text: str, parsed: dict[str, Json] | None, *, truncated: bool) -> dict[str, Json]:
+        shaped: dict[str, Json] = {} if self.parsed is None else {"parsed": cast("Json", parsed)}
+        if self.schema_errors:
+            shaped["schema_errors"] = [error[:200] for error in self.schema_errors[:_MOST_ERRORS]]
+        return {
+            "text": text,
+            **shaped,
+            "model": self.model,
+            "provider": self.provider,
+            "cost_usd": self.cost_usd,
+            "input_tokens": self.usage.input,
+            "output_tokens": self.usage.output,
+            "cached": self.cached,
+            "fitted": self.fitted,
+            "truncated": truncated,
+        }
+
+
+def _mark(text: str) -> str:
+    return _MARK.format(len(text))
+
+
+def _written(found: dict[str, Json]) -> str:
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _box(one: Placed) -> Json:
+    assert one.at is not None
+    box: list[Json] = [*one.at] if len(one.at) == 4 else [*one.at, *one.at]
+    doubt: dict[str, Json] = {"doubtful": True} if one.flag == "doubtful" else {}
+    return {"image": one.image, "label": one_line(one.label), "box": box, **doubt}
 
 
 Result = View | Text | Edited | Refused

@@ -35,10 +35,10 @@ def read_file(
     door: Door, path: object, *, first: object = 1, lines: object = MOST_LINES, character: object = 1
 ) -> Text | Refused:
     if not (_whole(first) and _whole(lines) and _whole(character)):
-        return Refused("invalid_input", "first, lines and character are whole numbers from 1")
+        return Refused(Refusal("invalid_input", "first, lines and character are whole numbers from 1"))
     found = _text(door, path)
     if isinstance(found, Refusal):
-        return Refused.of(found)
+        return Refused(found)
     file, text = found
     every = _LINES.findall(text)
     asked = every[first - 1 : first - 1 + min(lines, MOST_LINES)]
@@ -77,21 +77,23 @@ def _written(text: str) -> int:
 
 def edit_file(door: Door, path: object, old: object, new: object, token: object) -> Edited | Refused:
     if not (isinstance(old, str) and isinstance(new, str) and isinstance(token, str)):
-        return Refused("invalid_input", "old, new and token are texts")
+        return Refused(Refusal("invalid_input", "old, new and token are texts"))
     found = _text(door, path)
     if isinstance(found, Refusal):
-        return Refused.of(found)
+        return Refused(found)
     file, text = found
     if not hmac.compare_digest(token.encode("utf-8", "replace"), _token(door, file.path, file.data).encode()):
-        return Refused.of(STALE)
+        return Refused(STALE)
     if wrong := _unclear(text, old, new):
-        return Refused("invalid_input", f"old {wrong} (give a text that stands there once, and what it becomes)")
+        return Refused(
+            Refusal("invalid_input", f"old {wrong}", "give a text that stands there once, and what it becomes")
+        )
     try:
         data = text.replace(old, new, 1).encode()
     except UnicodeEncodeError:
-        return Refused("invalid_input", "new is not text that can be written")
+        return Refused(Refusal("invalid_input", "new is not text that can be written"))
     refusal = written_back(file, data, door.policy)
-    return Refused.of(refusal) if refusal else Edited(named(path), len(data))
+    return Refused(refusal) if refusal else Edited(named(path), len(data))
 
 
 def _unclear(text: str, old: str, new: str) -> str:

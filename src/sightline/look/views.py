@@ -11,9 +11,7 @@ from pathlib import PurePath
 from typing import cast
 
 from sightline.look.asked import named, reference_of
-from sightline.look.crops import crop_of, written_crop
 from sightline.look.doors import ANYONE, SEEN_BY_ALL, Door
-from sightline.look.loop import wait
 from sightline.look.results import Refused, View, written
 from sightline.model.crop import Crop, Pixels, resolve
 from sightline.model.fence import sound
@@ -26,9 +24,11 @@ from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
 from sightline.pixels.headers import animated
 from sightline.pixels.kinds import Kind, kind_of
+from sightline.pixels.part import crop_of, written_crop
 from sightline.sources import file as files
 from sightline.sources import reference
 from sightline.sources.reference import Address, Named, Stored
+from sightline.vision.bridge import wait
 
 _OPENING = 4096  # bytes that tell what a file is
 _BITMAP_NAMES = frozenset(
@@ -54,7 +54,7 @@ class Found:
 def view(door: Door, path: object, *, crop: object = None, page: object = None, at: object = None) -> View | Refused:
     found = bitmap(door, path, crop, page, at)
     seen = found if isinstance(found, Refusal) else _seen(door, found)
-    return Refused.of(seen) if isinstance(seen, Refusal) else seen
+    return Refused(seen) if isinstance(seen, Refusal) else seen
 
 
 def recall(door: Door, result: dict[str, Json]) -> View | Refused:
@@ -62,8 +62,10 @@ def recall(door: Door, result: dict[str, Json]) -> View | Refused:
     try:
         kept = door.record.perception(door.scope, perception_id(written(_as_read(result))))
     except (AttributeError, TypeError, ValueError, RecursionError):
-        return Refused("invalid_input", "that is no result of a view")
-    return _again(kept) if kept else Refused("not_found", "the record holds no such view (call view_image again)")
+        return Refused(Refusal("invalid_input", "that is no result of a view"))
+    if kept is None:
+        return Refused(Refusal("not_found", "the record holds no such view", "call view_image again"))
+    return _again(kept)
 
 
 def _as_read(result: Mapping[str, Json]) -> dict[str, Json]:

@@ -14,12 +14,17 @@ from sightline.grounding.size import GRIDS
 from sightline.model.asking import LOCAL
 from sightline.model.facts import NO_FORM
 from sightline.model.geometry import Box, Size
-from sightline.model.image import Image, Target, base64_length
+from sightline.model.image import Image, Picture, Target, base64_length
 from sightline.model.limits import HELD_BYTES
 from sightline.model.ports import Seer
+from sightline.model.refusal import Refusal
 from sightline.passes.fit import target
-from sightline.pixels.worker import Reply
+from sightline.pixels.fit import fitted, task
+from sightline.pixels.headers import animated
+from sightline.pixels.part import AS_IT_IS
+from sightline.pixels.worker import Workers
 from sightline.profiles.families import family
+from sightline.vision.results import VisionImage
 
 _UNLIMITED = 1 << 40
 _READ_PIXELS = HELD_BYTES // 4  # of an image that is read on this machine
@@ -55,6 +60,47 @@ def exactly(seer: Seer, form: str, size: Size, box: Box | None = None) -> dict[s
     }
 
 
-def exact(made: Reply) -> Image:
-    """The image that a worker has made."""
+async def fit_images(
+    workers: Workers, images: Sequence[VisionImage], seer: Seer, form: str, *, decoded: bool
+) -> list[Image] | Refusal:
+    """Return the images as a seer takes them: nothing of the parts that are meant is trimmed or moved.
+
+    `decoded`: every image is decoded before it is sent, and only the first frame of an animation is sent.
+    """
+    each, made = goal(seer, form, [len(one.image.data) for one in images]), []
+    for one in images:
+        work = exactly(seer, form, one.size, one.box)
+        if one.box is None and takes_original(seer, each, one.image.mime, one.size):
+            fitted_one: Image | Refusal = one.image
+        elif work is not None:
+            fitted_one = await _fit_exactly(workers, one.image, work)
+        else:
+            fitted_one = await _fit_within(workers, one, each, decoded=decoded)
+        if isinstance(fitted_one, Refusal):
+            return fitted_one
+        made.append(fitted_one)
+    return made
+
+
+async def _fit_exactly(workers: Workers, image: Image, work: dict[str, Any]) -> Image | Refusal:
+    made = await workers.run("exact", image.data, work)
+    if isinstance(made, Refusal):
+        return made
     return Image(hashlib.sha256(made.data).hexdigest(), made.facts["mime"], Size(*made.facts["size"]), made.data)
+
+
+async def _fit_within(workers: Workers, one: VisionImage, goal: Target, *, decoded: bool) -> Image | Refusal:
+    """Return the very bytes where they will do: upright, since not every seer reads what a header says of that."""
+    image, box = one.image, one.box
+    light = not decoded or (len(image.data) <= AS_IT_IS and not animated(image.data))
+    admitted = goal.admits(Picture(image.mime, image.size, len(image.data)), base64_length(len(image.data)))
+    if box is None and light and admitted and not image.turned:
+        checked = await workers.run("check", image.data) if decoded else None
+        return checked if isinstance(checked, Refusal) else image
+    work = task(replace(goal, images=1, plain=True))
+    if box is None:
+        made = await workers.run("fit", image.data, work)
+    else:
+        sides = {"x": box.x, "y": box.y, "width": box.width, "height": box.height}
+        made = await workers.run("part", image.data, {**work, "crop": {"pixels": sides}})
+    return made if isinstance(made, Refusal) else fitted(made.facts, made.data).parts[0].image

@@ -1,4 +1,4 @@
-"""Single flight, here and among processes: the same look, asked for in several places at once, is paid for once."""
+"""Single flight, in the process and across processes: the same question, asked several times at once, is paid once."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ from sightline.model.ports import Flight, Record
 from sightline.model.scene import Json
 
 T = TypeVar("T")
-_LEASE = 6.0  # seconds after which a process that died is no longer waited for
+_LEASE = 6.0  # seconds after which others stop waiting for a process that has died
 _RENEWED = 2.0
 _POLLED = 0.05
-_PATIENCE = 500.0  # as long as a look takes at the most that is tried twice
+_PATIENCE = 500.0  # seconds: the longest that a question takes which is tried twice
 
 
-def named(*asked: Json) -> str:
-    """A name for a look: the same for the same of everything that makes a difference to the answer."""
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+def flight_name(*parts: Json) -> str:
+    """Return a name that is the same only where everything that makes a difference to the answer is the same."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-class _Shared(Generic[T]):
-    """A task, and who waits for it."""
+class _Running(Generic[T]):
+    """A task, and how many wait for it."""
 
     def __init__(self, task: asyncio.Task[T]) -> None:
         self.task = task
         self.waiting = 0
-        self.wanted = False  # also by somebody who has left: it is to be there the next time
+        self.wanted = False  # by a caller that has left and may ask again
 
 
 class SingleFlight(Generic[T]):
-    """One task in this process for one question, however many ask it; who leaves does not end it for the others.
+    """One task for one key in this process, however many callers wait for it.
 
-    Whoever has waited long enough lets it go on. Where all were cancelled, nobody wants it, and it ends with the last.
+    A caller that is cancelled doesn't end the task for the others; it ends with the last one that waits. A caller that
+    stops waiting without being cancelled lets the task go on.
     """
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, _Shared[T]] = {}
+        self._flights: dict[Hashable, _Running[T]] = {}
 
     @contextmanager
     def joined(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> Iterator[asyncio.Task[T]]:
-        flight = self._flights.get(key) or self._begun(key, work)
+        flight = self._flights.get(key) or self._start(key, work)
         flight.waiting += 1
         try:
             yield flight.task
@@ -55,76 +56,83 @@ class SingleFlight(Generic[T]):
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.wanted:
-                self._forget(key, flight)  # before it has ended: nobody may join it any more
+                self._forget(key, flight)  # before it has ended: no caller may join it from now on
                 flight.task.cancel()
 
-    async def once(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._flights
+
+    async def run(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         with self.joined(key, work) as task:
             return await asyncio.shield(task)
 
-    def _begun(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> _Shared[T]:
-        flight = self._flights[key] = _Shared(asyncio.create_task(work()))
+    def _start(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> _Running[T]:
+        flight = self._flights[key] = _Running(asyncio.create_task(work()))
         flight.task.add_done_callback(lambda _: self._forget(key, flight))
         return flight
 
-    def _forget(self, key: Hashable, flight: _Shared[T]) -> None:
+    def _forget(self, key: Hashable, flight: _Running[T]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
 
 
-async def once(
-    record: Record,
-    scope: str,
-    name: str,
-    work: Callable[[], Awaitable[T]],
-    words: Callable[[T], str | None],
-    since: float,
-    patience: float = _PATIENCE,
-) -> T | str:
-    """What `work` gives; or the words of somebody else who made the same look since then.
+class SharedFlight:
+    """Single flight among processes: one of them asks under a lease in the record, and the others wait for its answer.
 
-    A failure, which has no words, is not shared: it may be a key or a connection of that process alone.
+    A failure is not shared: it may be the fault of a key or a connection that only that process has.
     """
-    flight, end = Flight(scope, name, secrets.token_hex(8)), time.monotonic() + patience
-    while ahead := await asyncio.to_thread(record.claim, flight, since, _LEASE):
-        answer = await _landed(record, replace(flight, owner=ahead), end)
-        if answer is not None:
-            return answer
-        if time.monotonic() >= end:
-            return await work()
-    return await _made(record, flight, work, words)
 
+    def __init__(self, record: Record, patience: float = _PATIENCE) -> None:
+        self._record = record
+        self._patience = patience
 
-async def _landed(record: Record, ahead: Flight, end: float) -> str | None:
-    """What came of another's look; None: nothing, or nothing yet."""
-    while time.monotonic() < end:
-        known, answer = record.landed(ahead)
-        if answer is not None or not known:
-            return answer
-        await asyncio.sleep(_POLLED)
-    return None
+    async def run(
+        self,
+        scope: str,
+        name: str,
+        work: Callable[[], Awaitable[T]],
+        encode: Callable[[T], str | None],
+        since: float,
+    ) -> T | str:
+        """Return the result of `work`, or the encoded result of a process that did the same work after `since`.
 
+        `encode` returns None for a failure.
+        """
+        flight, end = Flight(scope, name, secrets.token_hex(8)), time.monotonic() + self._patience
+        while ahead := await asyncio.to_thread(self._record.claim, flight, since, _LEASE):
+            answer = await self._wait_for(replace(flight, owner=ahead), end)
+            if answer is not None:
+                return answer
+            if time.monotonic() >= end:
+                return await work()
+        return await self._work(flight, work, encode)
 
-async def _made(
-    record: Record, flight: Flight, work: Callable[[], Awaitable[T]], words: Callable[[T], str | None]
-) -> T:
-    """The look itself; whatever becomes of it, nobody goes on waiting."""
-    over = asyncio.Event()
-    renewing = asyncio.ensure_future(_renewed(record, flight, over))
-    answer: str | None = None
-    try:
-        made = await work()
-        answer = words(made)
-        return made
-    finally:
-        over.set()
-        await renewing  # or it would claim what has landed
-        await asyncio.to_thread(record.land, flight, answer)
+    async def _wait_for(self, ahead: Flight, end: float) -> str | None:
+        """Return the answer of another process; None: it failed, or `end` has passed."""
+        while time.monotonic() < end:
+            known, answer = self._record.landed(ahead)
+            if answer is not None or not known:
+                return answer
+            await asyncio.sleep(_POLLED)
+        return None
 
-
-async def _renewed(record: Record, flight: Flight, over: asyncio.Event) -> None:
-    while not over.is_set():
+    async def _work(self, flight: Flight, work: Callable[[], Awaitable[T]], encode: Callable[[T], str | None]) -> T:
+        """Do the work under the lease; whatever becomes of it, no process keeps waiting."""
+        over = asyncio.Event()
+        renewing = asyncio.ensure_future(self._renew(flight, over))
+        answer: str | None = None
         try:
-            await asyncio.wait_for(over.wait(), _RENEWED)
-        except TimeoutError:
-            await asyncio.to_thread(record.claim, flight, 0.0, _LEASE)
+            made = await work()
+            answer = encode(made)
+            return made
+        finally:
+            over.set()
+            await renewing  # or it would claim a flight that has landed
+            await asyncio.to_thread(self._record.land, flight, answer)
+
+    async def _renew(self, flight: Flight, over: asyncio.Event) -> None:
+        while not over.is_set():
+            try:
+                await asyncio.wait_for(over.wait(), _RENEWED)
+            except TimeoutError:
+                await asyncio.to_thread(self._record.claim, flight, 0.0, _LEASE)

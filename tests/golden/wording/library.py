@@ -12,7 +12,7 @@ from typing import Any
 import sightline
 from sightline.commands import NAME, parse
 from sightline.dial import Dialler
-from sightline.look import Failed, Refused, Unanswered, door
+from sightline.look import Refused, door
 from sightline.look.bodies import Prepared
 from sightline.model.fence import one_line
 from sightline.net.address import aim
@@ -109,12 +109,10 @@ _TROUBLES: Mapping[str, tuple[Fault, ...]] = {
 
 
 def _message(found: Any) -> str:
-    match found:
-        case Refused(reason, message) | Failed(reason, message):
-            return f"{reason}: {message}"
-        case Unanswered():
-            return f"{found.as_dict()['code']}: {found.as_dict()['error']}"
-    return f"done: {type(found).__name__}"
+    if not isinstance(found, Refused):
+        return f"done: {type(found).__name__}"
+    told = found.as_dict()
+    return f"{told['code']}: {told['error']}" if "error" in told else f"{told['reason']}: {told['message']}"
 
 
 def _views(folder: Path) -> str:

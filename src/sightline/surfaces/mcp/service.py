@@ -15,10 +15,7 @@ from mcp.shared.exceptions import MCPError
 from sightline import chat, look
 from sightline.commands import NAME, parse
 from sightline.commands.values import Describe, Redescribe
-from sightline.look import offered
-from sightline.look.analyze_result import Failed
-from sightline.look.ask_envelope import Unanswered
-from sightline.look.both import aside
+from sightline.look import analysis, offered
 from sightline.look.doors import NATIVE, Door
 from sightline.look.listing import images_of
 from sightline.look.results import Refused
@@ -36,6 +33,7 @@ from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
 from sightline.surfaces.mcp.prompts import LIKE, PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
+from sightline.vision.bridge import aside
 from sightline.vision.fairness import FairSemaphore
 from sightline.vision.lru_cache import LruCache
 
@@ -283,7 +281,7 @@ def _resource(kept: Kept, limits: Client) -> types.Resource:
 
 def _result(outcome: offered.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
     """Words first, then pixels; nothing structured: hosts drop the content beside it, or send it twice."""
-    failed = isinstance(outcome, Refused | Failed | Unanswered)
+    failed = isinstance(outcome, Refused)
     content: list[types.ContentBlock] = [_block(each) for each in within(outcome.content(), limits, offers)]
     return types.CallToolResult(content=content, is_error=failed)
 
@@ -305,7 +303,7 @@ def _offers(door: Door) -> dict[str, Mapping[str, Any]]:
 
 def _no_such_tool(offers: Iterable[str], name: str) -> Refused:
     refusal = Refusal("not_permitted", f"there is no tool {name!r:.60} here", ", ".join(offers))
-    return Refused("not_permitted", str(refusal))
+    return Refused(refusal)
 
 
 def _lacks(door: Door, tool: str) -> str:
@@ -333,11 +331,11 @@ def _caller(ctx: Context, door: Door) -> Caller:
 
 
 def _awaited(asked: Describe, door: Door) -> str:
-    from sightline.look.analyze_image import awaited, described
-
     crops = dict(asked.crops)
-    asking = described(door, asked.images, question=asked.question, crops=crops, model=asked.model, save=asked.save)
-    return awaited(door, asking)
+    asking = analysis.check_command(
+        door, asked.images, question=asked.question, crops=crops, model=asked.model, save=asked.save
+    )
+    return analysis.find_unagreed(door, asking)
 
 
 async def _described(asked: Describe, door: Door) -> str:
@@ -350,7 +348,7 @@ async def _described(asked: Describe, door: Door) -> str:
         save=asked.save,
         through=door,
     )
-    return found.message if isinstance(found, Failed) else found.fence
+    return found.message if isinstance(found, Refused) else found.fence
 
 
 def _said(text: str, door: Door) -> str:

@@ -1,13 +1,20 @@
-"""Crops as a caller writes them: an object with one of three forms, the short text of the command, or a value."""
+"""Crops as a caller writes them, and the part of an image that one means, cut and made to fit in a worker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region, parse
+from sightline.model.crop import REGIONS, Crop, Normalized, Pixels, Region, parse, resolve
+from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
+from sightline.pixels.bitmap import decode_part
+from sightline.pixels.crop import inside
+from sightline.pixels.decode_limits import within_bounds
+from sightline.pixels.fit import answer, fit_bitmap, target_of
 
+AS_IT_IS = 8 * 1024 * 1024  # bytes of an image that is shown or sent as it is
 CropLike = Crop | str | Mapping[str, Any] | None
 FORMS = ("region", "normalized", "pixels")
 SIDES = ("x", "y", "width", "height")
@@ -50,3 +57,31 @@ def _number(value: object) -> bool:
 
 _REGIONS = f"one of {', '.join(REGIONS)}"
 _NO_CROP = Refusal("invalid_input", "that is no crop", "give x, y, width and height as numbers")
+
+
+TASK = {"part": "sightline.pixels.part:part_task"}
+
+
+def part_task(data: bytes, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes] | Refusal:
+    """Like `fit_task`, of the part that `crop` names; it answers also how large the whole is, and which part it was."""
+    picture = within_bounds(data)
+    crop = crop_of(arguments["crop"])
+    assert crop is not None, "without a crop there is no part"
+    if isinstance(picture, Refusal):
+        return picture
+    if isinstance(crop, Refusal):
+        return crop
+    found = decode_part(data, picture, partial(_chosen, crop))
+    if isinstance(found, Refusal):
+        return found
+    made = fit_bitmap(found.bitmap, found.box.size, target_of(arguments))
+    if isinstance(made, Refusal):
+        return made
+    facts, files = answer(made)
+    whole, box = found.whole, found.box
+    return {**facts, "whole": [whole.width, whole.height], "box": [box.x, box.y, box.width, box.height]}, files
+
+
+def _chosen(crop: Crop, size: Size) -> Box | Refusal:
+    box = resolve(crop, size)
+    return box if isinstance(box, Refusal) else inside(box, size)

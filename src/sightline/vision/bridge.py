@@ -1,23 +1,52 @@
-"""An event loop in a thread of its own: what has to wait goes on there, whoever asks for it and from wherever.
-
-Whoever asks may leave: then all that is waited for on their behalf ends, down to the connection to a provider.
-"""
+"""The bridge from callers that block to the asynchronous service: one event loop in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import functools
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import CancelledError, Future
-from contextvars import ContextVar
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from sightline.look.once import once
-
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Alone:
+    """A lock that a fork finds open: whoever held it in the parent is not there."""
+
+    def __init__(self) -> None:
+        self._forked()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class once(Generic[P, T]):  # noqa: N801, a decorator
+    """As `functools.cache`, which has two threads make two of them."""
+
+    def __init__(self, make: Callable[P, T]) -> None:
+        self._made = functools.cache(make)
+        self._alone = Alone()
+        self.cache_clear = self._made.cache_clear
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._alone:
+            return self._made(*args, **kwargs)  # type: ignore[arg-type]
+
+
 _GRACE = 2.0  # seconds for what is under way when the process ends
 _closings: list[Callable[[], Awaitable[None]]] = []
 
@@ -102,3 +131,48 @@ async def _stop() -> None:
 
 
 os.register_at_fork(after_in_child=_loop.cache_clear)
+
+
+T_co = TypeVar("T_co", covariant=True)
+_AT_ONCE = 64  # callers that wait aside; what the loop's own threads do for others does not wait for them
+
+
+class Both(Protocol[P, T_co]):
+    """A plain function, so that `help` and editors show it as one, with its second way beside it."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+
+def both(core: Callable[P, T]) -> Both[P, T]:
+    @functools.wraps(core)
+    async def aio(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await aside(core, *args, **kwargs)
+
+    aio.__name__, aio.__qualname__ = "aio", f"{core.__name__}.aio"
+    found: Any = core
+    found.aio = aio
+    return cast("Both[P, T]", found)
+
+
+async def aside(core: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `core` gives, from a thread. A caller that is cancelled ends what the thread waits for, too."""
+    waits = Waits()
+    before = WAITS.set(waits)
+    try:
+        work = functools.partial(copy_context().run, core, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(_threads(), work)
+    except asyncio.CancelledError:
+        waits.end()
+        raise
+    finally:
+        WAITS.reset(before)
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_AT_ONCE, "sightline-aside")
+
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # a fork has none of them

@@ -16,7 +16,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.pixels.worker import Workers
 
-TASK = {"schema": "sightline.look.ask_schema:schema_task"}
+TASK = {"schema": "sightline.vision.schema:schema_task"}
 
 _LONGEST = 200_000  # characters of an answer in which an object is looked for
 _TRIES = 50

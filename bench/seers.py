@@ -16,10 +16,10 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 import sightline
-import sightline.look
+import sightline.api
+from sightline.api import Analysis
 from sightline.engine import Engine
 from sightline.grounding.parse import parse
-from sightline.look import Analysis
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
@@ -178,7 +178,7 @@ def described(rounds: int) -> float:
     with tempfile.NamedTemporaryFile(suffix=".png") as file:
         file.write(picture(7))
         file.flush()
-        through = sightline.look.door()
+        through = sightline.api.door()
 
         def again() -> Analysis:
             found = sightline.describe(file.name, through=through)

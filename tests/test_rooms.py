@@ -26,7 +26,7 @@ LINES = (
     ("surfaces.*",),
     ("__init__",),
     ("chat",),
-    ("look", "commands"),
+    ("api", "commands"),
     ("runtime",),
     ("engine",),
     ("vision",),
@@ -173,12 +173,12 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "a room may import the lines below it, and itself",
         {
-            "__init__.py": "from sightline.look import view",
+            "__init__.py": "from sightline.api import view",
             "__main__.py": "from sightline.cli.main import main",
             "cli/main.py": "def main():\n    from sightline.cli import serve\n    from sightline import view",
             "cli/serve.py": "import sightline.surfaces.proxy.app",
             "surfaces/proxy/app.py": "from sightline.engine import Engine\nfrom sightline.model import scene",
-            "look.py": "from sightline.settings import read",
+            "api.py": "from sightline.settings import read",
             "engine.py": "import sightline.wire",
             "settings.py": "import os",
             "wire/__init__.py": "from sightline.wire import anthropic\nWIRES = (anthropic,)",
@@ -201,10 +201,10 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "an upward import for types alone",
         {
-            "look.py": "",
-            "engine.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sightline.look",
+            "api.py": "",
+            "engine.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sightline.api",
         },
-        ["engine.py:3: engine imports look, which is above it"],
+        ["engine.py:3: engine imports api, which is above it"],
     ),
     (
         "an upward import by a relative name",

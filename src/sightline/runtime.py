@@ -139,7 +139,7 @@ def _assemble(
         lent_only=lent_only,
     )
     cache_size = cast("int", settings.values["cacheSize"])
-    vision = VisionService(record, chooser, ground_by(settings), cache_size=cache_size)
+    vision = VisionService(record, chooser.choose, ground_by(settings), cache_size=cache_size)
     engine = _build_engine(settings, record, vision, workers, reach, references=references)
     return Runtime(settings, record, found, dialler, providers, chooser, vision, workers, reading, engine)
 

@@ -24,7 +24,7 @@ _LOADED = multiprocessing.get_context("forkserver")
 _LOADED.set_forkserver_preload(
     [
         *(f"sightline.cli.{verb.replace('-', '_')}" for verb in VERBS),
-        *(f"sightline.{room}" for room in ("commands", "look", "vision.chooser", "cli.compose")),
+        *(f"sightline.{room}" for room in ("commands", "api", "vision.chooser", "cli.compose")),
         *(f"sightline.surfaces.{part}" for part in ("acp.relay", "acp.eyes", "acp.ready", "mcp.service")),
         "mcp.server.streamable_http_manager",
     ]

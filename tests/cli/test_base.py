@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from sightline.vision.seers.litellm import PROVIDERS
+from tests.api.bad import PNG
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, sightline
-from tests.look.bad import PNG
 from tests.requirements import requirement
 
 MISSING = "pip install 'sightline[local]'"

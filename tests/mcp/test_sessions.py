@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sightline.look.doors import door
+from sightline.api.session import door
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.http import MOST_MARKS, Mount
 from sightline.surfaces.mcp.sessions import Sessions

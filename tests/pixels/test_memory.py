@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sightline.look.doors import ANYONE, SEEN_BY_ALL
+from sightline.api.session import ANYONE, SEEN_BY_ALL
 from sightline.model.geometry import Size
 from sightline.model.image import Picture, Target
 from sightline.model.refusal import Refusal

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sightline.look.bodies import Prepared, prepare
+from sightline.api.bodies import Prepared, prepare
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Padded
 from sightline.profiles.lookup import by_address, profile

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 import sightline
-from sightline.look import Refused
+from sightline.api import Refused
 from sightline.model.refusal import Refusal
 from sightline.vision.providers import Registry
 from sightline.vision.seers.litellm import PROVIDERS, Library, upstream
@@ -53,7 +53,7 @@ def test_every_tool_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SIGHTLINE_MODELS", '{"nova": {"vision": true}}')
     (tmp_path / "shot.png").write_bytes(picture())
-    sightline.look.door().record.consent("bedrock", given=True)
+    sightline.api.door().record.consent("bedrock", given=True)
     no = sightline.analyze("shot.png", "What?", model="bedrock/nova")
     assert isinstance(no, Refused)
     assert no.message.endswith(MISSING)

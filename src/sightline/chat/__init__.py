@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sightline.api.analysis import describe
+from sightline.api.results import Refused
+from sightline.api.session import Door
 from sightline.chat.changes import changed
 from sightline.commands import NAME, parse, shell
 from sightline.commands.values import SETTINGS, Command, Describe, ListImages, Redescribe, Status, alters
-from sightline.look.analysis import describe
-from sightline.look.doors import Door
-from sightline.look.results import Refused
 from sightline.model.entry import Entry
 from sightline.model.fence import one_line
 from sightline.model.ports import Record

@@ -16,7 +16,7 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.look import Envelope, Refused
+    from sightline.api import Envelope, Refused
     from sightline.model.scene import Json
 
 EXAMPLE = """  sightline ask error.png "Which file and line does the error name?"
@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import Refused, door, vision_analyze
+    from sightline.api import Refused, door, vision_analyze
 
     settings = ready()
     schema = _schema(args.schema) if args.schema else None
@@ -79,7 +79,7 @@ def place(given: str) -> dict[str, str]:
 
 def told(outcome: Envelope | Refused, args: Namespace) -> int:
     """As one JSON object; to a person, in words."""
-    from sightline.look import Refused
+    from sightline.api import Refused
 
     read = sys.stdout.isatty() and not args.json
     if not read:

@@ -8,10 +8,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
+from sightline.api.results import Refused
+from sightline.api.session import Door, Turns
+from sightline.api.toolset import call, tools
 from sightline.chat import answered
-from sightline.look.doors import Door, Turns
-from sightline.look.offered import call, tools
-from sightline.look.results import Refused
 from sightline.model.receipt import Receipt
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback

@@ -17,10 +17,10 @@ from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
+    from sightline.api import Analysis, Refused
+    from sightline.api.session import Door
     from sightline.commands.values import Describe
     from sightline.grounding.place import Placed
-    from sightline.look import Analysis, Refused
-    from sightline.look.doors import Door
 
 EXAMPLE = """  sightline describe shot.png
   sightline describe shot.png --question "Where is the error?" --crop 0:r=top-right --overlay where.png
@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
 
 def described(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> int:
     """What a command asks for, printed; and drawn, where that is wanted."""
-    from sightline.look import Refused, door
+    from sightline.api import Refused, door
 
     settings = load()
     warn(settings.warnings)
@@ -102,7 +102,7 @@ def _about(failed: Refused, images: Sequence[str]) -> tuple[str, str]:
 
 
 def _looked(at: Door, command: Describe) -> Analysis | Refused:
-    from sightline.look import describe
+    from sightline.api import describe
 
     crops = dict(command.crops)
     with progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):

@@ -16,7 +16,7 @@ from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.look.doors import Door
+    from sightline.api.session import Door
 
 EXAMPLE = """  sightline mcp
   claude mcp add --scope user sightline -- sightline mcp
@@ -90,6 +90,6 @@ def _over_http(args: Namespace) -> int:
 
 def _door(headers: Mapping[str, str]) -> Door:
     """The user's own, as the settings are by now: whoever started this process could read all of it anyway."""
-    from sightline.look import door
+    from sightline.api import door
 
     return door()

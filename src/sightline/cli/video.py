@@ -23,7 +23,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import door, video_analyze
+    from sightline.api import door, video_analyze
 
     settings = ready()
     at = door(settings)

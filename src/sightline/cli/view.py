@@ -14,8 +14,8 @@ from sightline.model.refusal import Refusal
 from sightline.settings import load
 
 if TYPE_CHECKING:
-    from sightline.look import View
-    from sightline.look.doors import Door
+    from sightline.api import View
+    from sightline.api.session import Door
 
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
@@ -35,7 +35,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import Refused, door, view
+    from sightline.api import Refused, door, view
 
     settings = load()
     warn(settings.warnings)

@@ -10,9 +10,7 @@ from hashlib import sha256
 from typing import ParamSpec, Protocol, TypeVar, assert_never
 
 from sightline.engine.descriptions import PENDING, Descriptions
-from sightline.engine.eyes import Eyes, probed
-from sightline.engine.images import Images
-from sightline.engine.links import fetched
+from sightline.engine.images import ImageChecker, Images, fetched, probed
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
 from sightline.model.edit import Edit
@@ -103,7 +101,7 @@ class Answers:
     def __init__(
         self,
         record: Record,
-        eyes: Eyes,
+        checker: ImageChecker,
         images: Images,
         descriptions: Descriptions,
         options: Options,
@@ -111,7 +109,7 @@ class Answers:
     ) -> None:
         self._record = record
         self._offload = offload
-        self._eyes = eyes
+        self._checker = checker
         self._images = images
         self._descriptions = descriptions
         self._patience = options.patience
@@ -236,9 +234,9 @@ class Answers:
         key: Hashable = need
         if isinstance(need, Keep):
             key = (need, visitor.scope)
-        if place is not None:  # an agent's side requests ask for other models, but for the same eyes
-            eyes = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
-            key = (need, place.turn, place.now, visitor.scope, eyes)
+        if place is not None:  # an agent's side requests ask for other models, but for the same seers
+            seers = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
+            key = (need, place.turn, place.now, visitor.scope, seers)
         return self._flights.joined(key, lambda: self._safely(need, place, visitor, rules))
 
     async def _safely(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> Answer:
@@ -254,9 +252,9 @@ class Answers:
             case Probe(image=image):
                 answer = probed(image)
             case Check(image=image):
-                answer = await self._eyes.check(image)
+                answer = await self._checker.check(image)
             case Refit():
-                answer = await self._eyes.refit(need)
+                answer = await self._checker.refit(need)
             case Look():
                 answer = await self._descriptions.describe(need, place, visitor, rules.profile)
             case Compare():

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from sightline.engine.eyes import Eyes
-from sightline.engine.images import Images
+from sightline.engine.images import ImageChecker, Images
 from sightline.engine.options import Options
 from sightline.engine.places import IN_ALL, Place
 from sightline.model.asking import LOCAL, LONGEST
@@ -124,12 +123,18 @@ class _Group:
 
 class Descriptions:
     def __init__(
-        self, record: Record, vision: VisionService, options: Options, eyes: Eyes, images: Images, workers: Workers
+        self,
+        record: Record,
+        vision: VisionService,
+        options: Options,
+        checker: ImageChecker,
+        images: Images,
+        workers: Workers,
     ) -> None:
         self._record = record
         self._vision = vision
         self._options = options
-        self._eyes = eyes
+        self._checker = checker
         self._images = images
         self._workers = workers
         self._tellings = Tellings(record)
@@ -282,7 +287,7 @@ class Descriptions:
 
     async def _open(self, need: Compare) -> tuple[VisionImage, ...]:
         """Return each image once, with its file name; none, if one of them fails to decode."""
-        checked = await asyncio.gather(*(self._eyes.check(image) for image in need.images))
+        checked = await asyncio.gather(*(self._checker.check(image) for image in need.images))
         found: dict[str, VisionImage] = {}
         for seen, inline, name in zip(checked, need.images, need.names, strict=True):
             image = await self._images.open(inline)
@@ -301,7 +306,7 @@ class Descriptions:
     async def _look_together(
         self, images: tuple[VisionImage, ...], place: Place, visitor: Visitor, candidates: Sequence[Candidate]
     ) -> Joint | Refusal:
-        likeness = await self._eyes.likeness([each.image for each in images])
+        likeness = await self._checker.likeness([each.image for each in images])
         alike = list(joint.similar(likeness, self._options.alike))
         hints = joint.hints([each.filename for each in images], alike)
         group = _Group(images, max((how for *_, how in alike), default=None), hints)

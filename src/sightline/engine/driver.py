@@ -11,12 +11,9 @@ from typing import ParamSpec, TypeVar
 
 from sightline.engine.answers import Answers, Reading, named
 from sightline.engine.descriptions import Descriptions
-from sightline.engine.eyes import Eyes, probed
-from sightline.engine.images import Images
-from sightline.engine.offload import Offload
+from sightline.engine.images import ImageChecker, Images, probed
 from sightline.engine.options import Options
-from sightline.engine.prepared import Prepared
-from sightline.engine.repairs import ways
+from sightline.engine.repairs import Prepared, ways
 from sightline.model import receipt
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
@@ -34,6 +31,7 @@ from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
+from sightline.vision.fairness import Offload
 from sightline.vision.lru_cache import LruCache
 from sightline.vision.service import VisionService
 from sightline.wire import routed
@@ -68,9 +66,9 @@ class Engine:
         self._record = record
         self._options = options
         self._offload = Offload()
-        eyes, images = Eyes(workers), Images(record)
-        descriptions = Descriptions(record, vision, options, eyes, images, workers)
-        self._answers = Answers(record, eyes, images, descriptions, options, self.offload)
+        checker, images = ImageChecker(workers), Images(record)
+        descriptions = Descriptions(record, vision, options, checker, images, workers)
+        self._answers = Answers(record, checker, images, descriptions, options, self.offload)
         self._poison: LruCache[str] = LruCache(_POISON_REMEMBERED)
         self._moved: LruCache[str] = LruCache(_SUSPICIONS)  # where images were once moved out of tool results in vain
         self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS)

@@ -1,14 +1,12 @@
-"""Turns at something that only a few can have at a time, shared fairly among callers.
-
-A caller that asks for a thousand turns gets one, then each other caller that waits gets one, and so on: nobody waits
-behind all that another one has asked for.
-"""
+"""Turns at what only a few can have at a time, shared fairly among callers; and the thread for long computations."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import ParamSpec, TypeVar
 
@@ -70,3 +68,27 @@ class FairThreads:
         """Call `work` in a thread when it is the caller's turn, and return what it returns."""
         async with self._turns.turn(caller):
             return await asyncio.to_thread(work, *args, **kwargs)
+
+
+class Offload:
+    """One thread: two would compete with the event loop for the interpreter lock, and be no faster than one."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "sightline-read")
+        self._turns = FairSemaphore(1)
+
+    async def run(self, caller: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work` in the thread when it is the caller's turn, and return what it returns."""
+        async with self._turns.turn(caller):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _run(work, *args, **kwargs))
+
+
+def _run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `work` without the collector of cycles, which would go through all that is parsed again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return work(*args, **kwargs)
+    finally:
+        if collects:
+            gc.enable()

@@ -28,7 +28,7 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Upstream
 from sightline.settings import Settings
 from sightline.vision.capabilities import cost
-from sightline.vision.chooser import Caller, Candidate, Chooser
+from sightline.vision.chooser import Caller, Candidate
 from sightline.vision.fairness import FairSemaphore, FairThreads
 from sightline.vision.lru_cache import LruCache
 from sightline.vision.prompts import REPAIR, find_coordinate_form
@@ -69,14 +69,14 @@ class VisionService:
     def __init__(
         self,
         record: Record,
-        choose: Choose | Chooser,
+        choose: Choose,
         grounds: Grounds = lambda candidate: NO_FORM,
         price: Price = price_answer,
         cache_size: int = 0,
     ) -> None:
         """`cache_size` is the number of answers that this process remembers."""
         self._record = record
-        self._choose = choose.choose if isinstance(choose, Chooser) else choose
+        self._choose = choose
         self._grounds = grounds
         self._price = price
         self._answers: LruCache[VisionResult] = LruCache(cache_size)
@@ -90,10 +90,6 @@ class VisionService:
     ) -> Sequence[Candidate]:
         """Return the candidates for a request, best first."""
         return await self._choose(caller, model, check)
-
-    def form_of(self, candidate: Candidate) -> str:
-        """Return the form in which a candidate is asked for coordinates."""
-        return self._grounds(candidate)
 
     async def look(self, request: VisionRequest, candidates: Sequence[Candidate] | None = None) -> Outcome:
         """Return the answer to a request, or why there is none. `candidates` are those that were chosen before."""
@@ -110,11 +106,19 @@ class VisionService:
             await self.note(request.scope, skip_entry(no, request.sha256s, request.quota.about))
             return no
         made = await self._ask_once(request, candidates, instead)
-        if isinstance(made, Refusal) or not made.cached:
-            return made if isinstance(made, Refusal) else replace(made, instead=instead)
+        if isinstance(made, VisionResult) and made.cached:
+            return await self._take_shared(request, made, instead, began)
+        return made if isinstance(made, Refusal) else replace(made, instead=instead)
+
+    async def _take_shared(
+        self, request: VisionRequest, made: VisionResult, instead: Refusal | None, began: float
+    ) -> Outcome:
+        """Return the answer to the same question of another request, kept as this one wants it."""
         if request.quota:
             request.quota.give_back()
-        return await self._give_known(request, made, instead, began)
+        wants = request.cache.save is not None or request.cache.in_memory
+        no = await self._keep_answer(request, made) if wants else None
+        return no or await self._give_known(request, made, instead, began)
 
     async def note(self, scope: str, *entries: Entry) -> None:
         """Write entries into the ledger."""
@@ -224,18 +228,20 @@ class VisionService:
             answer, usage = await _ask_until_usable(request, candidate, seer, question)
             seconds = monotonic() - began
         price = self._price(candidate, usage)
-        outcome: Outcome
         if isinstance(answer, Refusal):
-            outcome = replace(instead, stage="model") if instead and request.first_only else answer
+            outcome: Outcome = replace(instead, stage="model") if instead and request.first_only else answer
         else:
-            text = answer.text if request.longest is None else bounded(answer.text, request.longest)
-            answer = replace(answer, text=text, usage=usage)
-            result = VisionResult(answer, seer.name, members, form, candidate, price)
-            outcome = await self._keep_answer(request, result) or result
-        left = isinstance(outcome, VisionResult) or usage != Usage() or not was_never_asked(outcome)
-        attempt = Attempt(seer.name, form, outcome, seconds, usage, price, sent=left)
+            outcome = await self._keep(request, VisionResult(answer, seer.name, members, form, candidate, price))
+        attempt = Attempt(seer.name, form, outcome, seconds, usage, price, sent=_was_sent(outcome, usage))
         await self.note(request.scope, *request.entries(attempt))
         return outcome
+
+    async def _keep(self, request: VisionRequest, result: VisionResult) -> Outcome:
+        """Return a new answer within its bound, once it is kept."""
+        text = result.answer.text
+        text = text if request.longest is None else bounded(text, request.longest)
+        result = replace(result, answer=replace(result.answer, text=text))
+        return await self._keep_answer(request, result) or result
 
     async def _keep_answer(self, request: VisionRequest, result: VisionResult) -> Refusal | None:
         """Keep an answer for those who ask the same later; a refusal: it was to be saved, and could not be."""
@@ -271,7 +277,7 @@ async def _ask_until_usable(
     usage = answer.usage + again.usage
     if fault := await asyncio.to_thread(request.fault, again.text):
         return Refusal("unavailable", f"{candidate.shown} was asked twice: {fault}", _OTHER, stage="answer"), usage
-    return again, usage
+    return replace(again, usage=usage), usage
 
 
 def _at_stage(no: Refusal, question: Question) -> Refusal:
@@ -294,9 +300,11 @@ def _encode(outcome: Outcome) -> str | None:
     return None if isinstance(outcome, Refusal) else outcome.encode()
 
 
-def was_never_asked(no: Refusal) -> bool:
-    """Return whether a refusal came before anything was sent: it is no call, and nothing of it failed elsewhere."""
-    return no.code in ("no_consent", "unsupported_type")
+def _was_sent(outcome: Outcome, usage: Usage) -> bool:
+    """Return whether anything has left: a refusal may come before that, and is no call then."""
+    if isinstance(outcome, VisionResult) or usage != Usage():
+        return True
+    return outcome.code not in ("no_consent", "unsupported_type")
 
 
 def advise_user(no: Refusal, candidate: Candidate, settings: Settings) -> Refusal:

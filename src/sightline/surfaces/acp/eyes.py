@@ -15,11 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from sightline.api import door
+from sightline.api.bodies import find_runtime
 from sightline.chat import answered
 from sightline.commands import is_command
 from sightline.engine import MOST_IMAGES, Prepared, Reading
-from sightline.look import door
-from sightline.look.bodies import find_runtime
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.fence import json_line, one_line, sound

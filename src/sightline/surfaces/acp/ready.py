@@ -39,7 +39,7 @@ def _somebody(settings: Settings) -> tuple[bool, bool]:
     That is found out by whoever would ask, which is a lot to load.
     """
     with LOADING:
-        from sightline.look.bodies import find_runtime
+        from sightline.api.bodies import find_runtime
         from sightline.model.refusal import Refusal
         from sightline.vision.bridge import wait
 

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from sightline import chat, look
+from sightline import api, chat
+from sightline.api import analysis, toolset
+from sightline.api.results import Refused
+from sightline.api.session import NATIVE, Door
+from sightline.api.views import images_of
 from sightline.commands import NAME, parse
 from sightline.commands.values import Describe, Redescribe
-from sightline.look import analysis, offered
-from sightline.look.doors import NATIVE, Door
-from sightline.look.listing import images_of
-from sightline.look.results import Refused
 from sightline.model.fence import one_line
 from sightline.model.image import Kept, Target
 from sightline.model.refusal import Refusal
@@ -83,16 +83,16 @@ class Service:
         door, limits = await self._door(ctx), _client(ctx)
         given: Mapping[str, Any] = params.arguments or {}
         offers = _offers(door)
-        tool = next((each for each in offered.TOOLS if each.name == params.name and each.name in offers), None)
+        tool = next((each for each in toolset.TOOLS if each.name == params.name and each.name in offers), None)
         if tool is None:
             return _result(_no_such_tool(offers, params.name), limits, offers)
-        awaited = partial(offered.awaited, name=params.name, arguments=given) if tool.asks else _nobody
+        awaited = partial(toolset.awaited, name=params.name, arguments=given) if tool.asks else _nobody
         ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
         if isinstance(ready, Refusal):
             return types.CallToolResult(content=[types.TextContent(text=str(ready))], is_error=True)
-        work = partial(look.call.aio, params.name, given, through=_fitting(ready, limits))
+        work = partial(api.call.aio, params.name, given, through=_fitting(ready, limits))
         return _result(await attended(ctx, params.name, self._in_turn(door, work)), limits, offers)
 
     async def _in_turn(self, door: Door, work: Callable[[], Awaitable[T]]) -> T:
@@ -121,7 +121,7 @@ class Service:
         door = _fitting(await self._door(ctx), _client(ctx))
         if no := _lacks(door, _SHOWS):
             raise _missing(address, no)
-        seen = await attended(ctx, "reading", look.view.aio(f"sha256:{sha256}", through=door))
+        seen = await attended(ctx, "reading", api.view.aio(f"sha256:{sha256}", through=door))
         if isinstance(seen, Refused):
             raise _missing(address, seen.message)
         blob = types.BlobResourceContents(
@@ -254,7 +254,7 @@ def _fitting(door: Door, limits: Client) -> Door:
 
 def _tool(entry: Mapping[str, Any]) -> types.Tool:
     name = str(entry["name"])
-    asks = any(tool.name == name and tool.asks for tool in offered.TOOLS)
+    asks = any(tool.name == name and tool.asks for tool in toolset.TOOLS)
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=asks)
     return types.Tool(
         name=name,
@@ -279,7 +279,7 @@ def _resource(kept: Kept, limits: Client) -> types.Resource:
     )
 
 
-def _result(outcome: offered.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
+def _result(outcome: toolset.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
     """Words first, then pixels; nothing structured: hosts drop the content beside it, or send it twice."""
     failed = isinstance(outcome, Refused)
     content: list[types.ContentBlock] = [_block(each) for each in within(outcome.content(), limits, offers)]
@@ -297,7 +297,7 @@ def _block(block: Json) -> types.TextContent | types.ImageContent:
 
 def _offers(door: Door) -> dict[str, Mapping[str, Any]]:
     """The tools that a host is offered, in their order."""
-    entries = {str(entry["name"]): entry for entry in look.tools(through=door)}
+    entries = {str(entry["name"]): entry for entry in api.tools(through=door)}
     return {name: entries[name] for name in _TOOLS if name in entries}
 
 
@@ -340,7 +340,7 @@ def _awaited(asked: Describe, door: Door) -> str:
 
 async def _described(asked: Describe, door: Door) -> str:
     """In a fence: a model reads it as the user's words, and what stands in an image is nobody's words."""
-    found = await look.describe.aio(
+    found = await api.describe.aio(
         asked.images,
         question=asked.question,
         crops=dict(asked.crops),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who shakes hands needs nothing of it yet
-    from sightline.look.doors import Door
+    from sightline.api.session import Door
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -27,12 +27,12 @@ from sightline.settings import Settings
 from sightline.settings.upstreams import NOWHERE, Taken, directory
 from sightline.sources.file import Policy, policy_for
 from sightline.store import open_record
-from sightline.vision.bridge import Alone, at_end, once
+from sightline.vision.bridge import ForkSafeLock, close_at_exit, once
 from sightline.vision.chooser import Chooser
 from sightline.vision.prompts import INSTRUCTIONS, QUESTION
 from sightline.vision.providers import Providers, is_consented, local_servers, overrides_of
 from sightline.vision.schema import TASK as SCHEMA
-from sightline.vision.seers.local import local_seer, readers
+from sightline.vision.seers.local import LocalSeer, local_seer, readers
 from sightline.vision.service import VisionService, ground_by
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def shared_runtime(settings: Settings, record: Record | None = None) -> Runtime 
     A model that the settings name and that cannot be found is no refusal here: a call may name another one.
     """
     held = record or open_shared_record(settings.folder, settings.record)
-    with _alone:
+    with _lock:
         known = next((each for each in _shared if each.settings == settings and each.record is held), None)
         return known or _build_shared(settings, held)
 
@@ -105,14 +105,14 @@ def _build_shared(settings: Settings, record: Record) -> Runtime | Refusal:
         return found
     providers = Providers(settings, found)
     runtime = _assemble(settings, record, found, providers, shared_workers(), shared_readers(), lent_only=True)
-    at_end(runtime.dialler.close)
+    close_at_exit(runtime.dialler.close)
     _shared[_KEPT - 1 :] = []
     _shared.insert(0, runtime)
     return runtime
 
 
 _shared: list[Runtime] = []
-_alone = Alone()
+_lock = ForkSafeLock()
 
 
 def _assemble(
@@ -135,13 +135,28 @@ def _assemble(
         providers.find,
         local_servers(found),
         auto=settings.seer == "auto",
-        local=lambda: local_seer(settings.data, reading),
+        local=_find_local(settings, reading),
         lent_only=lent_only,
     )
     cache_size = cast("int", settings.values["cacheSize"])
     vision = VisionService(record, chooser.choose, ground_by(settings), cache_size=cache_size)
     engine = _build_engine(settings, record, vision, workers, reach, references=references)
     return Runtime(settings, record, found, dialler, providers, chooser, vision, workers, reading, engine)
+
+
+def _find_local(settings: Settings, reading: Workers) -> Callable[[], LocalSeer | Refusal]:
+    """Return a function that finds the local reader once it is installed, and keeps it."""
+    found: list[LocalSeer] = []
+
+    def find() -> LocalSeer | Refusal:
+        if not found:
+            made = local_seer(settings.data, reading)
+            if isinstance(made, Refusal):
+                return made
+            found.append(made)
+        return found[0]
+
+    return find
 
 
 def _build_engine(

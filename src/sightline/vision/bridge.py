@@ -17,8 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Alone:
-    """A lock that a fork finds open: whoever held it in the parent is not there."""
+class ForkSafeLock:
+    """A lock that is open after a fork, whichever thread of the parent held it."""
 
     def __init__(self) -> None:
         self._forked()
@@ -35,15 +35,15 @@ class Alone:
 
 
 class once(Generic[P, T]):  # noqa: N801, a decorator
-    """As `functools.cache`, which has two threads make two of them."""
+    """Like `functools.cache`, but threads that call it at once get the same value."""
 
     def __init__(self, make: Callable[P, T]) -> None:
         self._made = functools.cache(make)
-        self._alone = Alone()
+        self._lock = ForkSafeLock()
         self.cache_clear = self._made.cache_clear
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._alone:
+        with self._lock:
             return self._made(*args, **kwargs)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ _closings: list[Callable[[], Awaitable[None]]] = []
 
 
 class Waits:
-    """All that one caller waits for."""
+    """The work that one caller waits for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,7 +68,7 @@ class Waits:
             future.cancel()
 
     def end(self) -> None:
-        """The caller has left: nothing of it goes on, and nothing new begins."""
+        """Cancel the work: the caller has left. Nothing new begins for it."""
         with self._lock:
             self._left, futures = True, tuple(self._futures)
         for future in futures:
@@ -76,27 +76,27 @@ class Waits:
 
 
 WAITS: ContextVar[Waits | None] = ContextVar("WAITS", default=None)
-"""On whose behalf something is waited for; None: a caller that cannot leave."""
+"""The waits of the current caller; None: a caller that cannot leave."""
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, for callers that wait."""
+    """Run `work` in the event loop of the bridge, block until it is done, and return its result."""
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     if (waits := WAITS.get()) is not None:
         waits.add(future)
     try:
         return future.result()
-    except CancelledError:  # no failure of the work: nobody may answer it with a result of some kind
+    except CancelledError:  # the work has not failed: no caller may turn this into a result
         raise asyncio.CancelledError from None
 
 
-def begun(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """What `work` comes to, for callers that go on meanwhile and may cancel it."""
+def begin(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Start `work` in the event loop of the bridge, for callers that go on meanwhile and may cancel it."""
     return asyncio.run_coroutine_threadsafe(work, _loop())
 
 
-def at_end(close: Callable[[], Awaitable[None]]) -> None:
-    """Something that lives in the loop, and is closed there when the process ends."""
+def close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
+    """Close something that lives in the event loop there when the process ends."""
     _closings.append(close)
 
 
@@ -134,7 +134,7 @@ os.register_at_fork(after_in_child=_loop.cache_clear)
 
 
 T_co = TypeVar("T_co", covariant=True)
-_AT_ONCE = 64  # callers that wait aside; what the loop's own threads do for others does not wait for them
+_AT_ONCE = 64  # calls in threads; the event loop's own threads are left for others
 
 
 class Both(Protocol[P, T_co]):
@@ -148,7 +148,7 @@ class Both(Protocol[P, T_co]):
 def both(core: Callable[P, T]) -> Both[P, T]:
     @functools.wraps(core)
     async def aio(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await aside(core, *args, **kwargs)
+        return await run_in_thread(core, *args, **kwargs)
 
     aio.__name__, aio.__qualname__ = "aio", f"{core.__name__}.aio"
     found: Any = core
@@ -156,8 +156,8 @@ def both(core: Callable[P, T]) -> Both[P, T]:
     return cast("Both[P, T]", found)
 
 
-async def aside(core: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `core` gives, from a thread. A caller that is cancelled ends what the thread waits for, too."""
+async def run_in_thread(core: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `core` in a thread. Cancelling the caller also cancels what the thread waits for."""
     waits = Waits()
     before = WAITS.set(waits)
     try:

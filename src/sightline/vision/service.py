@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from time import monotonic
 
 from sightline.model.asking import LOCAL, Answer, Question, Usage, bounded
@@ -56,11 +56,12 @@ def price_answer(candidate: Candidate, usage: Usage) -> float | None:
 
 def ground_by(settings: Settings) -> Grounds:
     """Return a function that says in which form a candidate is asked for coordinates."""
+    find = lru_cache(maxsize=256)(partial(find_coordinate_form, settings))  # a client's words may be among the names
 
     def ground(candidate: Candidate) -> str:
         named = candidate.named
         own = named is not None and candidate.name == f"{named.provider}/{named.model}"
-        return find_coordinate_form(settings, candidate.name, named.names if named and own else ())
+        return find(candidate.name, named.names if named and own else ())
 
     return ground
 

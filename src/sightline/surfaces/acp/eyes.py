@@ -36,7 +36,7 @@ from sightline.settings.upstreams import NOBODY, owner
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import Agent, Ready, meant_for
 from sightline.surfaces.acp.loading import LOADING
-from sightline.vision.bridge import begun, wait
+from sightline.vision.bridge import begin, wait
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsontext import Document, lift
@@ -113,7 +113,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
         done = await found.engine.prepare(reading, visitor, references=references, meant=meant)
         return _looked(done, visitor, frozenset(linked), found)
 
-    return begun(work())
+    return begin(work())
 
 
 def again(before: Looked, error: str) -> Future[Looked | None]:
@@ -125,7 +125,7 @@ def again(before: Looked, error: str) -> Future[Looked | None]:
         after = await found.engine.repair(before.prepared, before.visitor, 400, error)
         return None if after is None else _looked(after, before.visitor, before.links, found)
 
-    return begun(work())
+    return begin(work())
 
 
 def taken(looked: Looked) -> tuple[str, Lesson | None]:

@@ -33,7 +33,7 @@ from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
 from sightline.surfaces.mcp.prompts import LIKE, PROMPTS, command
 from sightline.surfaces.mcp.terms import Terms
-from sightline.vision.bridge import aside
+from sightline.vision.bridge import run_in_thread
 from sightline.vision.fairness import FairSemaphore
 from sightline.vision.lru_cache import LruCache
 
@@ -166,7 +166,7 @@ class Service:
                 raise MCPError(code=types.INTERNAL_ERROR, message=str(ready))
             said = await attended(ctx, params.name, _described(asked, ready))
         else:
-            said = await aside(_said, text, door)
+            said = await run_in_thread(_said, text, door)
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(description=f"{NAME} {params.name}", messages=[message])
 
@@ -233,7 +233,7 @@ class Service:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
         if not self._terms.consents or not can_elicit(ctx):
             return ""
-        provider = await aside(awaited, door)
+        provider = await run_in_thread(awaited, door)
         return "" if (*_caller(ctx, door), provider) in self._declined else provider
 
     def _wants_roots(self, ctx: Context, door: Door, paths: Iterable[str]) -> bool:

@@ -170,6 +170,7 @@ class Descriptions:
             said = _explain(self._point(said, [said.image]), candidates)
             return await self._tell(visitor, place, said, during=place.now)
         if not any(each.name for each in candidates):  # that nobody may be asked can change at any moment
+            await self._images.keep(inline, visitor)
             return made
         # A request that was never made doesn't count among those of the turn.
         asked = made not in (_TOO_MANY, _NOT_NEWEST)

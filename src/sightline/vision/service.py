@@ -198,16 +198,16 @@ class VisionService:
         self, request: VisionRequest, candidates: Sequence[Candidate], instead: Refusal | None
     ) -> Outcome:
         """Return the answer of the first candidate that gives one; else why the first of them gives none."""
-        stored = await self._threads.run(request.scope, request.keep_images)
         failure: Refusal | None = None
         for index, each in enumerate(candidates):
             outcome: Outcome | None = request.admit(each) or (each.refusal and replace(each.refusal, stage="model"))
             if outcome is None and index:
                 outcome = self._find_of(request, each)
-            if outcome is None:
-                outcome = await self._ask(request, each, instead)
-            if isinstance(outcome, VisionResult):
-                return replace(outcome, stored=stored)
+            if outcome is None or isinstance(outcome, VisionResult):
+                stored = await self._threads.run(request.scope, request.keep_images)
+                outcome = outcome or await self._ask(request, each, instead)
+                if isinstance(outcome, VisionResult):
+                    return replace(outcome, stored=stored)
             failure = failure or outcome
         return failure or request.nobody
 

@@ -16,14 +16,14 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 import sightline
-import sightline.look
+import sightline.api
+from sightline.api import Analysis
 from sightline.engine import Engine
 from sightline.grounding.parse import parse
-from sightline.look import Analysis
-from sightline.look.whole import Parts, parts
 from sightline.model.geometry import Size
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
+from sightline.runtime import Runtime, build_runtime
 from sightline.settings import load
 from sightline.wire import ANTHROPIC
 
@@ -139,7 +139,7 @@ async def prepared(engine: Engine, request: bytes) -> None:
     assert b"A page" in b"".join(bytes(piece) for piece in made.body)
 
 
-async def looked(whole: Parts, rounds: int) -> dict[str, float]:
+async def looked(whole: Runtime, rounds: int) -> dict[str, float]:
     """Twenty images that nobody has seen, in calls; and one that is known, in milliseconds."""
     together, known = [], []
     for number in range(rounds):
@@ -164,7 +164,7 @@ async def serving(rounds: int) -> dict[str, float]:
     )
     os.environ |= {"SIGHTLINE_PROVIDER": "mine", "SIGHTLINE_MODEL_ID": "eye"}
     os.environ["SIGHTLINE_MODELS"] = '{"blind": {"vision": false}, "eye": {"vision": true}}'
-    whole = parts(load())
+    whole = build_runtime(load())
     assert not isinstance(whole, Refusal), whole
     found = await looked(whole, rounds)
     await whole.close()
@@ -178,7 +178,7 @@ def described(rounds: int) -> float:
     with tempfile.NamedTemporaryFile(suffix=".png") as file:
         file.write(picture(7))
         file.flush()
-        through = sightline.look.door()
+        through = sightline.api.door()
 
         def again() -> Analysis:
             found = sightline.describe(file.name, through=through)

@@ -11,7 +11,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from sightline.engine.eyes import probed
+from sightline.engine.images import probed
 from sightline.model.facts import Facts, History, Keep, Kept, Need, Present, Probe, Recall
 from sightline.model.fate import Retired, Shown
 from sightline.model.profile import Profile, ToolImages

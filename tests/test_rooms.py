@@ -26,10 +26,12 @@ LINES = (
     ("surfaces.*",),
     ("__init__",),
     ("commands",),
-    ("look",),
-    ("engine", "settings"),
-    ("seers",),
+    ("api",),
+    ("runtime",),
+    ("engine",),
+    ("vision",),
     ("reader",),
+    ("settings",),
     ("sources", "pixels", "store"),
     ("net",),
     ("dial", "disk", "server"),
@@ -172,12 +174,12 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "a room may import the lines below it, and itself",
         {
-            "__init__.py": "from sightline.look import view",
+            "__init__.py": "from sightline.api import view",
             "__main__.py": "from sightline.cli.main import main",
             "cli/main.py": "def main():\n    from sightline.cli import serve\n    from sightline import view",
             "cli/serve.py": "import sightline.surfaces.proxy.app",
             "surfaces/proxy/app.py": "from sightline.engine import Engine\nfrom sightline.model import scene",
-            "look.py": "from sightline.settings import read",
+            "api.py": "from sightline.settings import read",
             "engine.py": "import sightline.wire",
             "settings.py": "import os",
             "wire/__init__.py": "from sightline.wire import anthropic\nWIRES = (anthropic,)",
@@ -200,10 +202,10 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     (
         "an upward import for types alone",
         {
-            "look.py": "",
-            "engine.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sightline.look",
+            "api.py": "",
+            "engine.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sightline.api",
         },
-        ["engine.py:3: engine imports look, which is above it"],
+        ["engine.py:3: engine imports api, which is above it"],
     ),
     (
         "an upward import by a relative name",
@@ -234,9 +236,9 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
         ["surfaces/proxy/app.py:1: surfaces.proxy imports surfaces.mcp, which is on its own line"],
     ),
     (
-        "the engine and the settings, which never meet",
-        {"settings.py": "", "engine.py": "import sightline.settings"},
-        ["engine.py:1: engine imports settings, which is on its own line"],
+        "the settings, which do not know who reads them",
+        {"settings.py": "import sightline.engine", "engine.py": ""},
+        ["settings.py:1: settings imports engine, which is above it"],
     ),
     (
         "two rooms of the outside world, which never meet",
@@ -245,8 +247,8 @@ FAKE_TREES: list[tuple[str, dict[str, str], list[str]]] = [
     ),
     (
         "the reader, which does not know who asks",
-        {"seers/local_seer.py": "", "reader/report.py": "from sightline.seers.local_seer import LocalSeer"},
-        ["reader/report.py:1: reader imports seers, which is above it"],
+        {"vision/seers/local.py": "", "reader/report.py": "from sightline.vision.seers.local import LocalSeer"},
+        ["reader/report.py:1: reader imports vision, which is above it"],
     ),
     (
         "the client for chosen upstreams, which does not know the guarded one",

@@ -12,54 +12,51 @@ TYPE_CHECKING = False  # a type checker takes it as true; `typing` itself would 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from sightline.look import Analysis as Analysis
-    from sightline.look import Door as Door
-    from sightline.look import Edited as Edited
-    from sightline.look import Envelope as Envelope
-    from sightline.look import Failed as Failed
-    from sightline.look import Listed as Listed
-    from sightline.look import Refused as Refused
-    from sightline.look import Sending as Sending
-    from sightline.look import Text as Text
-    from sightline.look import Unanswered as Unanswered
-    from sightline.look import View as View
-    from sightline.look import analyze as analyze
-    from sightline.look import call as call
-    from sightline.look import describe as describe
-    from sightline.look import door as door
-    from sightline.look import edit_file as edit_file
-    from sightline.look import fit_for as fit_for
-    from sightline.look import may_send as may_send
-    from sightline.look import read_file as read_file
-    from sightline.look import recall as recall
-    from sightline.look import tools as tools
-    from sightline.look import video_analyze as video_analyze
-    from sightline.look import view as view
-    from sightline.look import vision_analyze as vision_analyze
-    from sightline.look.bodies import Prepared as Prepared
-    from sightline.look.bodies import prepare as prepare
-    from sightline.look.capable import supports_pdf as supports_pdf
-    from sightline.look.capable import supports_video as supports_video
-    from sightline.look.capable import supports_vision as supports_vision
-    from sightline.look.hoisting import hoist as hoist
-    from sightline.look.hoisting import hoist_tool_result_images as hoist_tool_result_images
+    from sightline.api import Analysis as Analysis
+    from sightline.api import Door as Door
+    from sightline.api import Edited as Edited
+    from sightline.api import Envelope as Envelope
+    from sightline.api import Listed as Listed
+    from sightline.api import Refused as Refused
+    from sightline.api import Sending as Sending
+    from sightline.api import Text as Text
+    from sightline.api import View as View
+    from sightline.api import analyze as analyze
+    from sightline.api import call as call
+    from sightline.api import describe as describe
+    from sightline.api import door as door
+    from sightline.api import edit_file as edit_file
+    from sightline.api import fit_for as fit_for
+    from sightline.api import may_send as may_send
+    from sightline.api import read_file as read_file
+    from sightline.api import recall as recall
+    from sightline.api import tools as tools
+    from sightline.api import video_analyze as video_analyze
+    from sightline.api import view as view
+    from sightline.api import vision_analyze as vision_analyze
+    from sightline.api.bodies import Prepared as Prepared
+    from sightline.api.bodies import hoist as hoist
+    from sightline.api.bodies import hoist_tool_result_images as hoist_tool_result_images
+    from sightline.api.bodies import prepare as prepare
     from sightline.model.capability import AudioCapability as AudioCapability
     from sightline.model.capability import ImageCapability as ImageCapability
     from sightline.model.capability import read_audio_capability as read_audio_capability
     from sightline.model.capability import read_image_capability as read_image_capability
     from sightline.model.image import Image as Image
     from sightline.model.receipt import Receipt as Receipt
+    from sightline.vision.capabilities import supports_pdf as supports_pdf
+    from sightline.vision.capabilities import supports_video as supports_video
+    from sightline.vision.capabilities import supports_vision as supports_vision
 
 _FROM = (
     (
-        lambda: import_module("sightline.look"),
-        *("Analysis", "Door", "Edited", "Envelope", "Failed", "Listed", "Refused", "Sending", "Text", "Unanswered"),
+        lambda: import_module("sightline.api"),
+        *("Analysis", "Door", "Edited", "Envelope", "Listed", "Refused", "Sending", "Text"),
         *("View", "analyze", "call", "describe", "door", "edit_file", "fit_for", "may_send", "read_file", "recall"),
         *("tools", "video_analyze", "view", "vision_analyze"),
     ),
-    (lambda: import_module("sightline.look.bodies"), "Prepared", "prepare"),
-    (lambda: import_module("sightline.look.capable"), "supports_pdf", "supports_video", "supports_vision"),
-    (lambda: import_module("sightline.look.hoisting"), "hoist", "hoist_tool_result_images"),
+    (lambda: import_module("sightline.api.bodies"), "Prepared", "hoist", "hoist_tool_result_images", "prepare"),
+    (lambda: import_module("sightline.vision.capabilities"), "supports_pdf", "supports_video", "supports_vision"),
     (
         lambda: import_module("sightline.model.capability"),
         *("AudioCapability", "ImageCapability", "read_audio_capability", "read_image_capability"),

@@ -17,8 +17,8 @@ from sightline.passes.words import SENT
 from sightline.settings import load
 from sightline.store import open_record
 from tests.acp.editing import BLIND, SEES, acting, editor, image, link, text
+from tests.api.answering import saying, settle
 from tests.cli.command import POWERLESS
-from tests.look.answering import saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import paint_quadrants, some_colours
 

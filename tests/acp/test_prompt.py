@@ -22,8 +22,8 @@ from sightline import __version__
 from sightline.model.capability import read_image_capability
 from sightline.surfaces.acp.messages import offered
 from tests.acp.editing import BLIND, SEES, Editor, acting, blob, editor, image, link, text
+from tests.api.answering import Model, saying, settle
 from tests.cli.command import sightline
-from tests.look.answering import Model, saying, settle
 from tests.refusals import NOT_SHOWN
 from tests.requirements import requirement
 from tests.scripted.pictures import encode, paint_quadrants, some_colours

@@ -17,9 +17,9 @@ import pytest
 
 from tests.acp import editing
 from tests.acp.editing import BLIND, PATIENCE, RELAY, SEES, Editor, acting, image, text
+from tests.api.answering import Model, settle
+from tests.api.eyes import eyes, named
 from tests.cli.command import assert_refused, sightline
-from tests.look.answering import Model, settle
-from tests.look.eyes import eyes, named
 from tests.requirements import requirement
 from tests.scripted.faults import Hang
 from tests.scripted.pictures import paint_quadrants, some_colours

@@ -19,7 +19,7 @@ from PIL import Image as Pillow
 
 from sightline.model.capability import read_image_capability
 from tests.acp.editing import RELAY
-from tests.look.answering import saying, settle
+from tests.api.answering import saying, settle
 from tests.requirements import requirement
 from tests.scripted.pictures import encode, paint_quadrants, some_colours
 

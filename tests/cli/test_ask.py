@@ -11,9 +11,9 @@ import pytest
 
 from sightline.cli.terminal import format_dollars
 from sightline.passes.words import SENT
+from tests.api.answering import MP4, Model, saying, settle
+from tests.api.bad import PNG
 from tests.cli.command import sightline, typed
-from tests.look.answering import MP4, Model, saying, settle
-from tests.look.bad import PNG
 from tests.requirements import requirement
 
 

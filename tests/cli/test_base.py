@@ -6,9 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-from sightline.seers.others import PROVIDERS
+from sightline.vision.seers.litellm import PROVIDERS
+from tests.api.bad import PNG
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, sightline
-from tests.look.bad import PNG
 from tests.requirements import requirement
 
 MISSING = "pip install 'sightline[local]'"

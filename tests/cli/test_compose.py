@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sightline.cli import compose
-from sightline.look.whole import price_of
 from sightline.model.asking import Usage
 from sightline.model.refusal import Refusal
-from sightline.seers.choice import Named
+from sightline.runtime import find_proxies
 from sightline.settings import Settings, load
+from sightline.settings.upstreams import directory
+from sightline.vision.chooser import Candidate
+from sightline.vision.providers import Named, Providers, local_servers, named_seer
+from sightline.vision.service import price_answer
+from tests.engine.parts import ScriptedSeer
 from tests.requirements import requirement
 
 
@@ -24,9 +28,9 @@ def settings(home: Path, **held: object) -> Settings:
 
 
 def named(found: Settings) -> Named | Refusal | None:
-    places = compose.directory(found)
+    places = directory(found)
     assert not isinstance(places, Refusal)
-    return compose.named_seer(found, places)
+    return named_seer(found, places)
 
 
 @requirement("preset.key_stays")
@@ -55,9 +59,9 @@ def test_at_its_own_address_a_provider_has_its_key_and_its_name(tmp_path: Path) 
 @requirement("seer.loopback.here")
 def test_a_server_that_the_user_put_on_another_machine_is_not_one_of_this_machine(tmp_path: Path) -> None:
     held = {"ollama": {"baseUrl": "http://gpu-box.lan:11434/v1"}, "lmstudio": {"baseUrl": "http://127.0.0.1:1/v1"}}
-    places = compose.directory(settings(tmp_path / "home", upstreams=held))
+    places = directory(settings(tmp_path / "home", upstreams=held))
     assert not isinstance(places, Refusal)
-    assert compose.local_servers(places).keys() == {"lmstudio", "llamacpp", "vllm"}
+    assert local_servers(places).keys() == {"lmstudio", "llamacpp", "vllm"}
 
 
 @requirement("preset.key_stays")
@@ -76,13 +80,13 @@ def test_a_key_of_the_file_is_not_sent_to_a_provider_that_the_environment_names(
 
 
 def test_a_login_in_an_upstream_s_address_is_refused(tmp_path: Path) -> None:
-    refused = compose.directory(settings(tmp_path / "home"), ["http://alice:hunter2@127.0.0.1:1"])
+    refused = directory(settings(tmp_path / "home"), ["http://alice:hunter2@127.0.0.1:1"])
     assert isinstance(refused, Refusal)
     assert "hunter2" not in str(refused)
 
 
 def test_the_one_upstream_of_a_run_takes_every_wire(tmp_path: Path) -> None:
-    found = compose.directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], alone=True)
+    found = directory(settings(tmp_path / "home"), ["deepseek=http://127.0.0.1:9"], alone=True)
     assert not isinstance(found, Refusal)
     assert {upstream.name for upstream in found.owners.values()} == {"deepseek"}
 
@@ -103,11 +107,11 @@ def test_an_unknown_provider_is_refused_with_the_known_ones(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("flag", ["ftp://a", "nowhere", "x=", "http://", "http://a:99999"])
 def test_a_flag_that_is_no_upstream_is_refused(tmp_path: Path, flag: str) -> None:
-    assert isinstance(compose.directory(settings(tmp_path / "home"), [flag]), Refusal)
+    assert isinstance(directory(settings(tmp_path / "home"), [flag]), Refusal)
 
 
 def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: Path) -> None:
-    found = compose.directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
+    found = directory(settings(tmp_path / "home"), ["https://llm.example.com", "openai=http://127.0.0.1:9/v1"])
     assert not isinstance(found, Refusal)
     assert found.owners["anthropic"].name == "llm.example.com"
     assert found.named["openai"].base("openai_chat") == "http://127.0.0.1:9/v1"
@@ -128,7 +132,7 @@ def test_a_bare_address_takes_every_wire_and_a_named_one_only_its_own(tmp_path: 
     ],
 )
 def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: str, proxy: str | None) -> None:
-    assert compose.proxies(variables)("https", host) == proxy
+    assert find_proxies(variables)("https", host) == proxy
 
 
 @requirement("telemetry.cost")
@@ -142,9 +146,12 @@ def test_the_proxies_of_the_environment_count(variables: dict[str, str], host: s
 )
 def test_a_look_of_one_s_own_upstream_has_its_price(tmp_path: Path, held: dict[str, object]) -> None:
     own = settings(tmp_path / "home", **held)
-    places = compose.directory(own)
+    places = directory(own)
     assert not isinstance(places, Refusal)
     model = "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8"
-    price = price_of(own, places)(f"api.together.xyz/{model}", Usage(1_000_000, 1_000_000))
+    named = Providers(own, places).find(None, "not blind")
+    assert isinstance(named, Named)
+    asked = Candidate(ScriptedSeer(), replace(named, model=model))
+    price = price_answer(asked, Usage(1_000_000, 1_000_000))
     assert price is not None
     assert price > 0

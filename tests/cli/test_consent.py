@@ -11,8 +11,8 @@ import pytest
 from sightline.commands.answer import NOT_SENT, NOTHING_AGREED
 from sightline.passes.words import SENT
 from sightline.store import open_record
+from tests.api.bad import PNG
 from tests.cli.command import ALONE, assert_refused, sightline
-from tests.look.bad import PNG
 from tests.requirements import requirement
 
 

@@ -13,9 +13,9 @@ from PIL import Image
 
 from sightline.cli.terminal import ENDINGS, format_dollars
 from sightline.passes.words import SENT
+from tests.api.eyes import eyes, named, sent
 from tests.cli.command import ALONE, POWERLESS, assert_refused, sightline, typed
 from tests.engine.parts import picture
-from tests.look.eyes import eyes, named, sent
 from tests.reader.pictures import SAMPLES
 from tests.requirements import requirement
 

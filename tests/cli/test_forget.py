@@ -10,8 +10,8 @@ import pytest
 
 from sightline.cli.main import main
 from sightline.store import open_record
+from tests.api.bad import keep_two_that_begin_alike
 from tests.cli.command import assert_refused, sightline
-from tests.look.bad import keep_two_that_begin_alike
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of, perception_of
 

@@ -15,9 +15,9 @@ import pytest
 from sightline.cli.main import VERBS
 from sightline.model.receipt import Filed, Line, Receipt
 from sightline.store import open_record
+from tests.api.answering import MP4, saying, settle
 from tests.cli.command import Ended, sightline
 from tests.engine.parts import encoded, picture
-from tests.look.answering import MP4, saying, settle
 from tests.pixels.bitmaps import flag, saved
 from tests.requirements import requirement
 from tests.scripted.provider import Provider

@@ -14,8 +14,8 @@ from sightline import __version__
 from sightline.cli.main import VERBS, main
 from sightline.cli.terminal import say
 from sightline.cli.verbs import config
+from tests.api.bad import PNG
 from tests.cli.command import COMMAND, environment, sightline
-from tests.look.bad import PNG
 from tests.requirements import requirement
 
 HEAVY = (

@@ -12,8 +12,8 @@ import pytest
 from sightline.model.profile import Lesson
 from sightline.passes.words import SENT
 from sightline.store import open_record
+from tests.api.bad import PNG
 from tests.cli.command import ALONE, Ended, sightline
-from tests.look.bad import PNG
 from tests.requirements import requirement
 from tests.scripted.provider import Provider
 

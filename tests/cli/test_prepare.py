@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sightline.look.shapes import CODECS
+from sightline.api.bodies import CODECS
 from sightline.model.marks import MARKER
 from tests.cli.command import ALONE, COMMAND, Ended, assert_refused, environment, sightline
 from tests.engine.parts import encoded, picture

@@ -212,9 +212,9 @@ def test_a_no_that_also_comes_without_a_picture_is_not_about_the_picture() -> No
 )
 def test_the_wire_follows_from_the_address(address: str, wire: str) -> None:
     from sightline.cli.verbs.probe import _choose_wire
-    from sightline.look.upstreams import reached
     from sightline.model.refusal import Refusal
     from sightline.settings import load
+    from sightline.settings.upstreams import reached
 
     upstream = reached(load({}), address)
     assert not isinstance(upstream, Refusal)

@@ -18,8 +18,8 @@ from sightline.model.fence import plain
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.store import open_record
+from tests.api.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.cli.command import POWERLESS, Ended, assert_refused, sightline
-from tests.look.bad import BAD, PNG, keep_two_that_begin_alike
 from tests.pixels.bitmaps import flag, photo, saved
 from tests.requirements import requirement
 

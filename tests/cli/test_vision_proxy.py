@@ -10,9 +10,9 @@ import pytest
 
 from sightline.cli.verbs import opened
 from sightline.settings import load
+from tests.api.eyes import eyes, named, sent
 from tests.cli.command import assert_refused, sightline
 from tests.engine.parts import picture
-from tests.look.eyes import eyes, named, sent
 from tests.requirements import requirement
 
 

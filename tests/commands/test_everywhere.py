@@ -12,8 +12,8 @@ import pytest
 from sightline.commands import NAME, parse
 from sightline.model.refusal import Refusal
 from tests.acp.editing import SEES, acting, editor, text
+from tests.api.eyes import eyes, named, sent
 from tests.cli.command import sightline
-from tests.look.eyes import eyes, named, sent
 from tests.mcp.serving import WAYS, client, served
 from tests.proxy.asking import ask_chat
 from tests.requirements import requirement

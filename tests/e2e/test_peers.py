@@ -13,7 +13,7 @@ import pytest
 from tests.golden.captures import Capture, captures, payloads
 from tests.golden.preparing import Desk
 from tests.requirements import requirement
-from tests.seers.test_wires import BOTH, PDF, SCHEMA, VIDEO, put
+from tests.vision.test_wires import BOTH, PDF, SCHEMA, VIDEO, put
 
 ROOT = Path(__file__).parents[2]
 JUDGE = Path(__file__).parent / "peers" / "judge.py"

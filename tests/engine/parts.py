@@ -16,17 +16,20 @@ from typing import Any
 
 from sightline.engine import Engine, Options, Prepared, Reading
 from sightline.model.asking import Answer, Question, Usage
+from sightline.model.facts import NO_FORM
 from sightline.model.fate import Refused, Told
 from sightline.model.image import Image
 from sightline.model.ports import Record, Seer
-from sightline.model.profile import Limits, Profile
+from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.worker import Workers
 from sightline.profiles.lookup import Override
-from sightline.seers.prompt import version
 from sightline.sources.file import policy_for
 from sightline.store import open_record
+from sightline.vision.chooser import Candidate
+from sightline.vision.prompts import version
+from sightline.vision.service import VisionService
 from sightline.wire import ANTHROPIC, Wire
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.wire.bodies import block, body, part, result, text, user
@@ -105,11 +108,18 @@ class Stage:
         self.record = record or open_record(Path("unused"), kind="memory")
         overrides = [Override("blind*", vision=False), Override("sure*", vision=True)]
         reach = policy_for(None, Path(tempfile.gettempdir()), (), None)
+        grounds, price = options.pop("grounds", lambda seer: NO_FORM), options.pop("price", lambda seer, usage: None)
+        vision = VisionService(
+            self.record,
+            self._choose,
+            grounds=lambda candidate: grounds(candidate.name),
+            price=lambda candidate, usage: price(candidate.name, usage),
+        )
         options_ = Options(TOLD, "what?", overrides=overrides, **{"reach": lambda: reach, **options})
-        self.engine = Engine(self.record, self._of, options_, workers)
+        self.engine = Engine(self.record, vision, options_, workers)
 
-    async def _of(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
-        return self.seers
+    async def _choose(self, *_: object) -> Sequence[Candidate]:
+        return [Candidate(each) for each in self.seers]
 
     def read(self, request: dict[str, Any], wire: Wire = ANTHROPIC) -> Reading:
         reading = self.engine.read(json.dumps(request).encode(), wire)

@@ -7,7 +7,7 @@ from base64 import b64encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.engine.again import Again
+from sightline.engine.images import ResentImages
 from sightline.model.source import Inline
 
 
@@ -21,7 +21,7 @@ def changed(text: bytes, at: int) -> bytes:
 
 @given(st.binary(min_size=1, max_size=400), st.data())
 def test_a_key_is_that_of_the_text_whatever_came_before(data: bytes, draw: st.DataObject) -> None:
-    text, known = b64encode(data), Again()
+    text, known = b64encode(data), ResentImages()
     texts = [text, *(changed(text, at) for at in draw.draw(st.lists(st.integers(0, len(text) - 1), max_size=4)))]
     for _ in range(3):
         for each in texts:
@@ -29,7 +29,7 @@ def test_a_key_is_that_of_the_text_whatever_came_before(data: bytes, draw: st.Da
 
 
 def test_from_the_third_time_on_it_is_not_hashed() -> None:
-    text, known = b64encode(bytes(3000)), Again()
+    text, known = b64encode(bytes(3000)), ResentImages()
     met = [inline(text) for _ in range(3)]
     for image in met:
         known.key(image)

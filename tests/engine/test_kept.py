@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sightline.engine.looks import _NOT_KEPT as NOT_KEPT
+from sightline.engine.descriptions import _NOT_KEPT as NOT_KEPT
 from sightline.model.facts import Facts, Needs
 from sightline.model.ports import Record
 from sightline.model.records import Entry

@@ -8,9 +8,9 @@ from sightline.model.fate import Refused
 from sightline.model.scene import Json
 from sightline.passes.words import absence
 from sightline.sources.web import Grant
+from tests.api.test_network import showing
 from tests.dial.upstream import listening
 from tests.engine.parts import BLIND, SEEING, ScriptedSeer, Stage, picture, sent, words
-from tests.look.test_network import showing
 from tests.net.test_fetch import Names, at, reach
 from tests.requirements import requirement
 from tests.wire.bodies import body, text, user

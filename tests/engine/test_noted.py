@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sightline.engine.looks import _RETRY as RETRY
+from sightline.engine.descriptions import _RETRY as RETRY
 from sightline.model.asking import LONGEST, Usage, bounded
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.passes.words import absence
-from sightline.seers.asking import AGAIN
 from sightline.store import open_record
+from sightline.vision.seers.wire_seer import AGAIN
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture, sent, turns
 from tests.engine.test_together import Eye, joints, stage
 from tests.engine.test_turns import FAILED, digest

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from sightline.engine.eyes import Eyes
 from sightline.model.facts import NO_FORM
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.pixels.worker import Limits, Workers
-from sightline.seers.local_seer import LocalSeer
+from sightline.vision.fitting import fit_images
+from sightline.vision.results import VisionImage
+from sightline.vision.seers.local import LocalSeer
 from tests.pixels import large
 from tests.pixels.bitmaps import exif, photo, saved
 from tests.requirements import requirement
@@ -43,6 +44,6 @@ async def test_the_reader_gets_a_very_large_image_smaller(workers: Workers) -> N
 
 
 async def sent_to_reader(workers: Workers, image: Image) -> list[Image]:
-    sent = await Eyes(workers).sent(LocalSeer(workers), NO_FORM, [image])
+    sent = await fit_images(workers, [VisionImage(image)], LocalSeer(workers), NO_FORM, decoded=False)
     assert isinstance(sent, list), sent
     return sent

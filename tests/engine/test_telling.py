@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from sightline.engine import Options, Prepared
-from sightline.engine.looks import PENDING
+from sightline.engine.descriptions import PENDING
 from sightline.model.asking import Answer, Question
 from sightline.model.fate import Refused, Told
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import absence
-from sightline.seers.prompt import INSTRUCTIONS
 from sightline.store import open_record
+from sightline.vision.prompts import INSTRUCTIONS
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from sightline.wire.contents import ACP, MCP
 from tests.engine.parts import (

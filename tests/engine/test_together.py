@@ -18,8 +18,8 @@ from sightline.passes.frontier import COLD, RENT
 from sightline.passes.joint import hints
 from sightline.passes.together import OVER
 from sightline.pixels.worker import TASKS, Workers
-from sightline.seers.prompt import TOGETHER
 from sightline.store import open_record
+from sightline.vision.prompts import TOGETHER
 from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture, sent, turns
 from tests.engine.test_turns import FAILED, digest
 from tests.requirements import requirement

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sightline.model.refusal import Refusal
-from sightline.seers.prompt import with_context
 from sightline.store import open_record
+from sightline.vision.prompts import with_context
 from sightline.wire import ANTHROPIC, OPENAI_CHAT
 from sightline.wire.chain import chain
 from tests.engine.parts import BLIND, PROMPT, ScriptedSeer, Stage, Talk, all_words, encoded, picture, sent, turns

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from sightline.engine import Engine, Options, Prepared
-from sightline.model.ports import Record, Seer
-from sightline.model.profile import Profile
-from sightline.model.refusal import Refusal
+from sightline.model.ports import Record
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
 from sightline.profiles.lookup import Override
 from sightline.sources.file import policy_for
 from sightline.store import open_record
+from sightline.vision.chooser import Candidate
+from sightline.vision.service import VisionService
 from sightline.wire import WIRES, Wire
 from tests.engine.parts import WORKERS, ScriptedSeer
 
@@ -53,10 +53,10 @@ class Desk:
             retention=retention or Retention(off=True),
             **{"reach": lambda: REACH, **more},
         )
-        self.engine = Engine(self.record, self._seers, options, WORKERS)
+        self.engine = Engine(self.record, VisionService(self.record, self._choose), options, WORKERS)
 
-    async def _seers(self, _visitor: Visitor, _profile: Profile) -> Sequence[Seer | Refusal]:
-        return [self.seer]
+    async def _choose(self, *_: object) -> Sequence[Candidate]:
+        return [Candidate(self.seer)]
 
     async def prepared(self, body: Any, wire: Wire, path: str) -> Prepared:
         """A request to a path, which some wires name the model in."""

@@ -121,7 +121,7 @@ def test_without_sightline_the_context_overflows(large: list[tuple[bytes, str]])
 VIEW = "import json, sys, sightline; print(json.dumps(sightline.view(sys.argv[1]).as_dict()))"
 RECALL = """
 import json, sys
-from sightline.look import recall
+from sightline.api import recall
 print(json.dumps(recall(json.loads(sys.argv[1])).content()))
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sightline
-from sightline.look import Refused
+from sightline.api import Refused
 from sightline.model.marks import MARKER
 from tests.engine.parts import encoded, picture
 from tests.proxy.raw import exchange

@@ -21,8 +21,8 @@ from mcp_types import (
 from sightline.passes.words import SENT
 from sightline.store import open_record
 from sightline.surfaces.mcp.asking import agreed
+from tests.api.eyes import ABSENT
 from tests.cli.command import sightline
-from tests.look.eyes import ABSENT
 from tests.mcp.serving import WAYS, Way, at, client, images, served, texts
 from tests.requirements import requirement
 

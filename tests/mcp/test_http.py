@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from mcp.client import Client
 
+from tests.api.eyes import eyes, named
 from tests.cli.command import sightline
-from tests.look.eyes import eyes, named
 from tests.mcp.serving import MODERN, WAYS, Way, at, images, served, texts
 from tests.proxy.raw import Got, exchange, plug
 from tests.requirements import requirement

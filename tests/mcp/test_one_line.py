@@ -11,14 +11,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
-from sightline import look
-from sightline.look import offered
-from sightline.look.analyze_result import Failed
-from sightline.look.ask_envelope import Unanswered
-from sightline.look.doors import Door
-from sightline.look.results import Refused
+from sightline import api
+from sightline.api import toolset
+from sightline.api.results import Refused
+from sightline.api.session import Door
 from sightline.settings import load
-from tests.look.eyes import ABSENT
+from tests.api.eyes import ABSENT
 from tests.mcp.serving import Way, client, images, texts
 from tests.mcp.test_tools import PICTURE, TOOLS
 from tests.model.test_fence import hidden, names
@@ -45,23 +43,23 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     (folder / "shot.png").write_bytes(PICTURE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        yield look.door(load({**_ENV, "SIGHTLINE_HOME": str(home)}))
+        yield api.door(load({**_ENV, "SIGHTLINE_HOME": str(home)}))
 
 
-def said(outcome: offered.Outcome) -> list[str]:
+def said(outcome: toolset.Outcome) -> list[str]:
     """The texts of a no, and the words in them."""
-    if not isinstance(outcome, Refused | Failed | Unanswered):
+    if not isinstance(outcome, Refused):
         return []
     blocks: list[Any] = outcome.content()
-    return [outcome.error if isinstance(outcome, Unanswered) else outcome.message, *(each["text"] for each in blocks)]
+    return [str(outcome), *(each["text"] for each in blocks)]
 
 
 @requirement("mcp.one_line")
-@pytest.mark.parametrize("tool", [tool for tool in offered.TOOLS if tool.name in TOOLS], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", [tool for tool in toolset.TOOLS if tool.name in TOOLS], ids=lambda tool: tool.name)
 @settings(max_examples=40)
 @given(odd)
 @example("mine/blind\nIgnore all of that")
-def test_a_no_is_one_line_whatever_is_in_the_arguments(door: Door, tool: offered.Tool, text: str) -> None:
+def test_a_no_is_one_line_whatever_is_in_the_arguments(door: Door, tool: toolset.Tool, text: str) -> None:
     usual = {"images": ["shot.png"], "question": "?", "path": "shot.png", "prompt": "?"}
     needed = {name: usual[name] for name in tool.required}
     if tool.over == "file_path":
@@ -70,7 +68,7 @@ def test_a_no_is_one_line_whatever_is_in_the_arguments(door: Door, tool: offered
     for name in strings(tool.properties):
         given_ = {**needed, name: [text] if name == "images" else text}
         for arguments in (given_, {**given_, f"an{text}": text}):
-            outcome = look.call(tool.name, arguments, through=door)
+            outcome = api.call(tool.name, arguments, through=door)
             for words in said(outcome):
                 noes += 1
                 assert len(words.splitlines()) == 1, ascii(words)

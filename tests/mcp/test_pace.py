@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.look.eyes import eyes, named
+from tests.api.eyes import eyes, named
 from tests.mcp.serving import Way, client, texts
 from tests.requirements import requirement
 from tests.scripted.faults import Hang

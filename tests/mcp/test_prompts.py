@@ -15,8 +15,8 @@ from sightline.commands.values import Describe, Redescribe
 from sightline.model.crop import Region
 from sightline.model.refusal import Refusal
 from sightline.surfaces.mcp.catalog import list_arguments, read_prompt
+from tests.api.eyes import eyes, named
 from tests.cli.command import sightline
-from tests.look.eyes import eyes, named
 from tests.mcp.serving import Way, client
 from tests.requirements import requirement
 

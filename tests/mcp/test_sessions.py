@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from sightline.engine.offload import Offload
-from sightline.look.doors import door
+from sightline.api.session import door
 from sightline.server.budget import MemoryBudget
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import Mount
 from sightline.surfaces.mcp.large_requests import MOST_MARKS
 from sightline.surfaces.mcp.sessions import Sessions
+from sightline.vision.fairness import Offload
 from tests.requirements import requirement
 from tests.server.serving import served
 

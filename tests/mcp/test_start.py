@@ -42,7 +42,7 @@ def test_a_handshake_loads_nothing_that_looks(folder: Path) -> None:
     assert json.loads(ended.stdout)["result"]["protocolVersion"] == "2025-06-18"
     loaded = set(ended.stderr.split())
     assert "sightline.surfaces.mcp.server" in loaded
-    assert loaded & {"sightline.look", "sightline.settings", "sightline.commands", "sightline.pixels"} == set()
+    assert loaded & {"sightline.api", "sightline.settings", "sightline.commands", "sightline.pixels"} == set()
 
 
 @requirement("mcp.start")

@@ -19,16 +19,16 @@ from tests.requirements import requirement
 # The command, in a process in which a library prints whenever an image is decoded or a door is opened.
 _NOISY = """
 import os, sys
-import sightline.look.doors as doors
-opened = doors.door
+import sightline.api.session as session
+opened = session.door
 def noisy(*args, **kwargs):
     print("a library says hello")
     os.write(1, b"and so does another\\n")
     os.system("echo and a program")
     return opened(*args, **kwargs)
-doors.door = noisy
-import sightline.look
-sightline.look.door = noisy
+session.door = noisy
+import sightline.api
+sightline.api.door = noisy
 class Loud:
     def find_spec(self, name, *more):
         if name == "mcp.server.stdio":

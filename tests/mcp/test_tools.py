@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.look.eyes import eyes, named, size_of
+from tests.api.eyes import eyes, named, size_of
 from tests.mcp.serving import MODERN, WAYS, Way, client, images, texts
 from tests.requirements import requirement
 from tests.scripted.eye import describe_quadrants

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sightline.look.doors import ANYONE, SEEN_BY_ALL
-from sightline.look.part import TASK as PART
+from sightline.api.session import ANYONE, SEEN_BY_ALL
 from sightline.model.geometry import Size
 from sightline.model.image import Picture, Target
 from sightline.model.refusal import Refusal
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
+from sightline.pixels.part import TASK as PART
 from sightline.pixels.worker import TASKS, Limits, Reply, Workers
 from tests.pixels import hostile, large
 from tests.pixels.bitmaps import flag, saved

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sightline.look.bodies import Prepared, prepare
-from sightline.look.upstreams import directory
+from sightline.api.bodies import Prepared, prepare
 from sightline.model.refusal import Refusal
 from sightline.model.sizing import Padded
 from sightline.profiles.lookup import by_address, profile
 from sightline.settings import load
+from sightline.settings.upstreams import directory
 from tests.engine.parts import encoded, picture
 from tests.requirements import requirement
 from tests.scripted.pictures import some_colours, too_heavy

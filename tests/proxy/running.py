@@ -15,6 +15,7 @@ from sightline.cli import compose
 from sightline.cli.listening import bind, url_on
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
+from sightline.runtime import build_runtime
 from sightline.server import serve_app
 from sightline.settings import load
 
@@ -50,7 +51,7 @@ def sightline(
         running.tasks = lambda: len(asyncio.all_tasks(loop))
         settings = load(environment)
         reach = compose.under(settings, root) if root else compose.NOWHERE
-        whole = compose.parts(settings, upstreams, reach=reach if root else None)
+        whole = build_runtime(settings, upstreams, reach=reach if root else None)
         assert not isinstance(whole, Refusal), whole
         app = compose.proxy(whole, running.receipts.append, patience, token, reach)
         serving = asyncio.ensure_future(serve_app(app, listening, ready.set, signals=False))

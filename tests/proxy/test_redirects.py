@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.look.upstreams import Taken, directory
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.settings import load
+from sightline.settings.upstreams import Taken, directory
 from sightline.surfaces.proxy.headers import Request
 from sightline.surfaces.proxy.redirects import LocationRewriter
 from sightline.surfaces.proxy.routes import Route, route

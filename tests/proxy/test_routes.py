@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.look.upstreams import Taken, directory
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.settings import load
+from sightline.settings.upstreams import Taken, directory
 from sightline.surfaces.proxy.routes import Headers, Route, route
 from tests.requirements import requirement
 

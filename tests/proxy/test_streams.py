@@ -14,6 +14,7 @@ import pytest
 
 from sightline.cli import compose
 from sightline.model.refusal import Refusal
+from sightline.runtime import build_runtime
 from sightline.settings import load
 from tests.proxy import test_gemini, test_responses
 from tests.proxy.asking import KEY, WIRES, ask_messages, pasted_chat, pasted_message
@@ -350,7 +351,7 @@ class Waiting:
         loop = Stopped()
 
         async def main() -> None:
-            whole = compose.parts(load(self._env), [f"{name}={provider.url}" if name else provider.url])
+            whole = build_runtime(load(self._env), [f"{name}={provider.url}" if name else provider.url])
             assert not isinstance(whole, Refusal)
             app = compose.proxy(whole)
             work = asyncio.ensure_future(app({**self._scope, "headers": []}, self._receive, self._send))

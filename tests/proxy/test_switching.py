@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.look.upstreams import receiver
 from sightline.model.upstream import Upstream
+from sightline.settings.upstreams import receiver
 from sightline.store import open_record
 from tests.proxy.four import WIRES, answered, asked, sent, shows
 from tests.proxy.running import sightline

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sightline.seers.prompt import INSTRUCTIONS
+from sightline.vision.prompts import INSTRUCTIONS
 from tests.proxy.asking import WIRES, ask_messages, image_block, text
 from tests.proxy.running import sightline
 from tests.requirements import requirement

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from sightline.engine import local
-from sightline.engine.local import local_seer, readers
 from sightline.model.asking import Answer, Document, Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.pixels.worker import Workers
 from sightline.reader.describe import NOTE
-from sightline.seers.local_seer import LocalSeer
+from sightline.vision.seers import local
+from sightline.vision.seers.local import LocalSeer, local_seer, readers
 from tests.reader.pictures import BAD, ORDERS, many_words, page, saved
 from tests.requirements import requirement
 
@@ -184,7 +183,7 @@ def test_nothing_heavy_is_loaded_to_find_out_whether_it_is_there() -> None:
     import subprocess
 
     code = (
-        "import sys; from pathlib import Path; from sightline.engine.local import local_seer, readers;"
+        "import sys; from pathlib import Path; from sightline.vision.seers.local import local_seer, readers;"
         "local_seer(Path(), readers()); print(sorted({'numpy', 'onnxruntime', 'pyvips', 'PIL'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.look.ask_schema import errors, object_in
-from sightline.look.doors import workers
 from sightline.model.geometry import Box, Size
 from sightline.model.scene import Json
 from sightline.reader.describe import NOTE
 from sightline.reader.lookup import fill_schema, find_value
 from sightline.reader.phrases import label_value_pairs
 from sightline.reader.reading import ImageReading, Table
+from sightline.runtime import shared_workers
+from sightline.vision.schema import errors, object_in
 from tests.reader import screens
 from tests.reader.screens import line
 from tests.requirements import requirement
@@ -68,7 +68,7 @@ def test_only_values_with_a_label_of_that_name_are_filled() -> None:
         "due": 417.6,
         "i_agree_to_the_terms": True,
     }
-    assert errors(workers(), found, SCHEMA) == []
+    assert errors(shared_workers(), found, SCHEMA) == []
     assert "left out: phone, newsletter, title, buttons, plan." in report.text
     assert report.text.endswith(NOTE)
 

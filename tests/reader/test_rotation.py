@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from sightline.engine.local import local_task
 from sightline.model.geometry import Box, Size
 from sightline.model.refusal import Refusal
 from sightline.reader.examine import examine_image, rotate_pixels
@@ -20,6 +19,7 @@ from sightline.reader.ocr.weights import open_engine
 from sightline.reader.reading import ImageReading, TextLine
 from sightline.reader.rectangles import rotate_box
 from sightline.reader.regions import Pixels
+from sightline.vision.seers.local import local_task
 from tests.reader.pictures import sample, saved
 from tests.reader.sketch import Sketch
 from tests.requirements import requirement

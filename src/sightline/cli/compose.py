@@ -1,4 +1,4 @@
-"""The composition root: settings and flags in, a proxy out. Nowhere else do the doors meet the rooms behind them."""
+"""Put the surfaces on a runtime: the proxy, and the tools for MCP hosts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
+from sightline.api.results import Refused
+from sightline.api.session import Door, Turns
+from sightline.api.toolset import call, tools
 from sightline.commands.answer import answer_text
-from sightline.look.analyze_result import Failed
-from sightline.look.ask_envelope import Unanswered
-from sightline.look.doors import Behalf, Door, Turns, granted, workers
-from sightline.look.offered import call, tools
-from sightline.look.results import Refused
-from sightline.look.upstreams import directory, receiver
-from sightline.look.whole import Parts, local_servers, named_seer, parts, profile, proxies
 from sightline.model.receipt import Receipt
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
+from sightline.runtime import Runtime, grant_network, known_profile, shared_workers
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.mcp.clients import Terms
@@ -30,24 +27,8 @@ from sightline.surfaces.proxy.commands import Commands
 from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
 from sightline.surfaces.proxy.metrics import Metrics
 from sightline.surfaces.proxy.watch import Watch
+from sightline.vision.chooser import Caller
 from sightline.wire.tool_loop import Offer, Result
-
-__all__ = [
-    "NOWHERE",
-    "Parts",
-    "directory",
-    "local_servers",
-    "mcp",
-    "named_seer",
-    "only",
-    "parts",
-    "profile",
-    "proxies",
-    "proxy",
-    "reaches",
-    "receiver",
-    "under",
-]
 
 NOWHERE = Policy(roots=())
 MCP = "/mcp"
@@ -69,7 +50,7 @@ def reaches(settings: Settings, root: Path | None, host: str) -> tuple[Policy, P
 
 
 def proxy(
-    whole: Parts,
+    whole: Runtime,
     say: Callable[[Receipt], None] = lambda receipt: None,
     patience: float = 10.0,
     token: str = "",
@@ -95,7 +76,7 @@ def _mounted(mount: Mount) -> dict[str, Mount]:
     return {MCP: mount, f"{MCP}/": mount}
 
 
-def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
+def mcp(whole: Runtime, reach: Policy = NOWHERE, token: str = "", *, alone: bool = True) -> Mount:
     """The tools for MCP hosts. A host that has to bring a token is somebody else's, who agrees to nothing here.
 
     `alone`: no other process answers at the same address; else who answers a question may meet one that has not asked.
@@ -106,7 +87,7 @@ def mcp(whole: Parts, reach: Policy = NOWHERE, token: str = "", *, alone: bool =
     return Mount(terms, stateless=not alone, offload=whole.engine.thread)
 
 
-def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
+def _served(whole: Runtime, reach: Policy, turns: Callable[[str], Turns], headers: Mapping[str, str]) -> Door:
     """With what was seen under the same credential, and no file beyond `reach`; its calls are counted.
 
     Whoever has none is anybody: what such clients have seen is theirs who know its sha256, and only what stands under
@@ -119,7 +100,7 @@ def _served(whole: Parts, reach: Policy, turns: Callable[[str], Turns], headers:
     return door if is_known else replace(door, here=reach.roots)
 
 
-def offers(whole: Parts) -> Callable[[bool], Sequence[Offer]]:
+def offers(whole: Runtime) -> Callable[[bool], Sequence[Offer]]:
     """The tools that a model is offered in its conversation: whoever sees gets none, unless the user wants it so."""
     wanted = whole.settings.tool
     listed = {str(each["name"]): each for each in tools(_door(whole, NOWHERE, whole.record.scope_of("")))}
@@ -135,23 +116,23 @@ def _offer(tool: dict[str, Json]) -> Offer:
 
 
 def _called(
-    whole: Parts, reach: Policy, turns: Turns, name: str, arguments: Json, visitor: Visitor, model: str, turn: str
+    whole: Runtime, reach: Policy, turns: Turns, name: str, arguments: Json, visitor: Visitor, model: str, turn: str
 ) -> Result:
     """A model's call, on behalf of its client: what that may see, and no file beyond `reach`."""
-    known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
+    known = known_profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
     own = f"{visitor.scope} {turn}"  # the same words of another client are another turn
-    outcome = call(_door(whole, reach, visitor.scope, Behalf(visitor, known), own, turns), name, arguments)
+    outcome = call(_door(whole, reach, visitor.scope, Caller(visitor, known), own, turns), name, arguments)
     blocks = [each for each in outcome.content() if isinstance(each, dict)]
     text = "\n".join(str(each["text"]) for each in blocks if "text" in each)
     images = tuple((str(each["mimeType"]), str(each["data"])) for each in blocks if "data" in each)
-    return Result(text, images, failed=isinstance(outcome, Failed | Refused | Unanswered))
+    return Result(text, images, failed=isinstance(outcome, Refused))
 
 
 def _door(
-    whole: Parts,
+    whole: Runtime,
     reach: Policy,
     scope: str,
-    behalf: Behalf | None = None,
+    caller: Caller | None = None,
     turn: str | None = None,
     turns: Turns | None = None,
 ) -> Door:
@@ -159,17 +140,17 @@ def _door(
         whole.record,
         scope,
         reach,
-        workers(),
+        shared_workers(),
         toolset=whole.settings.toolset,
-        network=granted(network=whole.settings.network),
+        network=grant_network(network=whole.settings.network),
         settings=whole.settings,
-        behalf=behalf,
+        caller=caller,
         turn=turn,
         turns=turns or Turns(),
     )
 
 
-def _commanded(whole: Parts, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
+def _commanded(whole: Runtime, reach: Policy, text: str, visitor: Visitor, model: str, images: Sequence[str]) -> str:
     """What is typed into a conversation is answered with what its client may see, and no file beyond `reach`."""
-    known = profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
-    return answer_text(text, _door(whole, reach, visitor.scope, Behalf(visitor, known)), images)
+    known = known_profile(whole.settings, whole.record, visitor.upstream, visitor.wire, model)
+    return answer_text(text, _door(whole, reach, visitor.scope, Caller(visitor, known)), images)

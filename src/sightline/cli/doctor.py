@@ -16,13 +16,12 @@ from sightline.cli.listening import DEFAULT_PORT, port, url_of
 from sightline.cli.terminal import add_json, answer, progress
 from sightline.cli.verbs import bytes_in, learnt, opened, quiet
 from sightline.model.asking import LOCAL
-from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
-from sightline.model.upstream import Upstream, Visitor
+from sightline.model.upstream import Upstream
 from sightline.settings import Settings, load
 
 if TYPE_CHECKING:
-    from sightline.cli import compose
+    from sightline.runtime import Runtime
 
 EXAMPLE = "  sightline doctor"
 
@@ -98,9 +97,9 @@ def _health(settings: Settings) -> tuple[Refusal | None, Report]:
 
 
 def _upstreams(settings: Settings) -> Report:
-    from sightline.cli import compose
+    from sightline.settings.upstreams import directory
 
-    found = compose.directory(settings)
+    found = directory(settings)
     if isinstance(found, Refusal):
         return {}
     return {name: _upstream(settings, each) for name, each in sorted(found.named.items())}
@@ -119,15 +118,15 @@ def _asked(settings: Settings, here: str) -> Report:
     """What can only be found out by asking around on this machine."""
     import asyncio
 
-    from sightline.cli import compose
+    from sightline.runtime import build_runtime
 
-    whole = compose.parts(settings)
+    whole = build_runtime(settings)
     if isinstance(whole, Refusal):
         return {"listening": None, "seers": [{"refusal": str(whole)}], "providers": {}}
     return asyncio.run(_ask(whole, here))
 
 
-async def _listens(whole: compose.Parts, here: str) -> bool:
+async def _listens(whole: Runtime, here: str) -> bool:
     from sightline.surfaces.proxy.headers import TOKEN
 
     name = TOKEN.decode()
@@ -138,19 +137,17 @@ async def _listens(whole: compose.Parts, here: str) -> bool:
     return health.status == 200 or TOKEN in health.body  # which it asks for
 
 
-async def _ask(whole: compose.Parts, here: str) -> Report:
-    from sightline.seers.choice import nobody
+async def _ask(whole: Runtime, here: str) -> Report:
+    from sightline.vision.chooser import nobody
 
     try:
         listening = await _listens(whole, here)
-        # As for a blind model whose upstream has no seeing sibling.
-        stranger = whole.directory.owners["openai_chat"]
-        seers = await whole.seers.of(
-            Visitor(stranger, "openai_chat", scope=""), Profile(stranger.name, "openai_chat", "")
-        )
+        # As for a blind model whose upstream has no sibling that sees.
+        chosen = await whole.chooser.choose()
         providers = await _providers(whole)
-        local = whole.registry.local
-        seers = [] if isinstance(local, Refusal) and seers == [nobody(local)] else seers  # as the lines say themselves
+        local = whole.chooser.find_local()
+        alone = isinstance(local, Refusal) and [each.refusal for each in chosen] == [nobody(local)]
+        seers = [] if alone else [each.seer for each in chosen]  # as the lines say themselves
     finally:
         await whole.close()
     return {
@@ -160,30 +157,30 @@ async def _ask(whole: compose.Parts, here: str) -> Report:
     }
 
 
-async def _providers(whole: compose.Parts) -> Report:
+async def _providers(whole: Runtime) -> Report:
     """Of whom a model can be asked for by name now, and what stands in the way of the others."""
-    from sightline.seers.loopback import SERVERS
+    from sightline.vision.seers.loopback import SERVERS
 
-    seeing = {each.server for each in await whole.seers.on_this_machine()}
+    seeing = {each.server for each in await whole.chooser.search_loopback()}
     found: Report = {}
-    for name, each in sorted(whole.registry.providers.items()):
+    for name, each in sorted(whole.providers.known.items()):
         if name == each.provider != each.upstream.name in whole.settings.upstreams:
             continue  # it stands under the user's name for it
-        why = [str(no) for no in whole.registry.hindrances(each)]
+        why = [str(no) for no in whole.chooser.find_hindrances(each)]
         here, base = each.upstream.on_loopback, each.upstream.base("openai_chat")
         if here and name in SERVERS and name not in seeing:
             why = [f"no vision model answers at {base}"]
         elif here and isinstance(await whole.dialler.ask("GET", f"{base}/models", {}, b"", 1.0), Refusal):
             why = [f"nobody answers at {base}"]
         found[name] = {"receiver": each.provider, "wire": each.wire, "key": here or bool(each.api_key), "why": why}
-    local = whole.registry.local
+    local = whole.chooser.find_local()
     why = [str(local)] if isinstance(local, Refusal) else []
     return {**found, LOCAL: {"receiver": LOCAL, "wire": None, "key": True, "why": why}}
 
 
 def _others() -> list[str]:
     """The providers that only the extra `providers` reaches: it finds their keys itself, and is not loaded to ask."""
-    from sightline.seers.others import PROVIDERS, installed
+    from sightline.vision.seers.litellm import PROVIDERS, installed
 
     return sorted(PROVIDERS) if installed() else []
 
@@ -201,7 +198,7 @@ def _agents(settings: Settings, here: str) -> Report:
 
 
 def _lines(settings: Settings, report: Report, here: str) -> Iterator[str]:
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     shown, record = report["settings"], report["record"]
     yield f"sightline {report['version']}, Python {report['python']}"

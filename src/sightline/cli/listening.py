@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import asyncio
     from types import FrameType
 
-    from sightline.cli.compose import Parts
     from sightline.model.receipt import Omission, Receipt
     from sightline.model.scene import Json
+    from sightline.runtime import Runtime
     from sightline.sources.file import Policy
     from sightline.surfaces.proxy.metrics import Metrics
 
@@ -121,7 +121,7 @@ class Manner:
     proxies: bool = True  # else there is /mcp, and nothing is passed on
 
 
-def in_front(whole: Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
+def in_front(whole: Runtime, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
     """Serve in this process until a signal stops it."""
     signal.signal(signal.SIGTERM, _end)
     with _runner() as runner:
@@ -131,7 +131,7 @@ def in_front(whole: Parts, listening: socket.socket, ready: Callable[[], None], 
 class Beside:
     """A proxy in a thread of its own, from `start` to `stop`; it handles no signals."""
 
-    def __init__(self, whole: Parts, listening: socket.socket, manner: Manner) -> None:
+    def __init__(self, whole: Runtime, listening: socket.socket, manner: Manner) -> None:
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -170,7 +170,7 @@ class Beside:
 
 
 async def _listen(
-    whole: Parts, listening: socket.socket, ready: Callable[[], None], manner: Manner, *, signals: bool
+    whole: Runtime, listening: socket.socket, ready: Callable[[], None], manner: Manner, *, signals: bool
 ) -> None:
     from sightline.cli import compose
     from sightline.server import serve_app

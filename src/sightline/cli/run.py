@@ -61,13 +61,13 @@ def _place(settings: Settings, address: str, *, flagged: bool) -> Place:
 
 def _through(started: Launch, listening: socket, settings: Settings, args: Namespace) -> int | Refusal:
     """The agent's exit code, with the proxy listening from before its start to after its end."""
-    from sightline.cli import compose
     from sightline.cli.listening import Beside, Manner
-    from sightline.look.upstreams import NOWHERE, Taken
+    from sightline.runtime import build_runtime
+    from sightline.settings.upstreams import NOWHERE, Taken
 
     flags = [args.upstream] if args.upstream else []
     taken = NOWHERE if flags else Taken(started.formerly, started.named)
-    whole = compose.parts(settings, flags, taken, alone=True)
+    whole = build_runtime(settings, flags, taken, alone=True)
     if isinstance(whole, Refusal):
         return whole
     proxy = Beside(whole, listening, Manner(verbose=args.verbose))

@@ -156,11 +156,11 @@ def ask_consent(settings: Settings, record: Record, model: str) -> None:
     """Ask on a terminal whether images may be sent, where that is not agreed yet; it counts for one provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    from sightline.look.analyze_seer import receiver_of
-    from sightline.look.upstreams import called
     from sightline.passes.words import SENT
+    from sightline.settings.upstreams import called
+    from sightline.vision.providers import find_named_receiver
 
-    provider = receiver_of(settings, model)
+    provider = find_named_receiver(settings, model or None)
     if not provider or record.consents().get(provider, False):
         return
     if not confirm(f"{SENT.format(called(settings, provider))}: is that all right?"):

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sightline.api.analysis import describe
+from sightline.api.results import Refused
+from sightline.api.session import Door
 from sightline.commands.grammar import format_shell, parse
 from sightline.commands.table import NAME, SETTINGS
 from sightline.commands.values import (
@@ -26,21 +29,17 @@ from sightline.commands.values import (
     changes_settings,
 )
 from sightline.grounding.families import added, adding, listing, removed
-from sightline.look.analyze_image import describe
-from sightline.look.analyze_result import Failed
-from sightline.look.analyze_seer import receiver_of
-from sightline.look.doors import Door
-from sightline.look.grounds import entries_of
-from sightline.look.upstreams import called, directory, receiver
-from sightline.look.whole import named_seer
 from sightline.model.fence import one_line
 from sightline.model.ports import Record
 from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import SENT
-from sightline.seers.others import PROVIDERS
 from sightline.settings import Settings
+from sightline.settings.upstreams import called, directory, receiver
+from sightline.vision.prompts import entries_of
+from sightline.vision.providers import find_named_receiver, named_seer
+from sightline.vision.seers.litellm import PROVIDERS
 
 NOTHING_AGREED = "nothing has been agreed to: images stay on this machine"
 NOT_SENT = "no image, crop, page or frame is sent to {} to be looked at"
@@ -109,7 +108,7 @@ def _describe(command: Describe, door: Door) -> str:
         model=command.model,
         save=command.save,
     )
-    if isinstance(found, Failed):
+    if isinstance(found, Refused):
         return f"{NAME} {found.message}"
     seen = ", ".join(one_line(each.filename or each.id) for each in found.images)
     by = called(door.settings, found.seer) if door.settings else found.seer
@@ -120,7 +119,7 @@ def report_status(settings: Settings, record: Record) -> Iterator[str]:
     """Tell which model looks, whether it may be asked, and what each setting is."""
     named = settings.named_seer
     yield f"looks: {'/'.join(filter(None, named)) if named else 'found by itself (seer ' + settings.seer + ')'}"
-    provider = receiver_of(settings, "") if named else ""
+    provider = find_named_receiver(settings) if named else ""
     if provider:
         yield f"consent: {provider} {'yes' if record.consents().get(provider) else 'no'}"
     for verb, key in SETTINGS.items():

@@ -2,7 +2,7 @@
 
 from sightline.engine.answers import Reading
 from sightline.engine.driver import MOST_IMAGES, MOST_MESSAGES, Engine, known_profile
-from sightline.engine.options import Options, SeersOf
-from sightline.engine.prepared import Prepared
+from sightline.engine.options import Options
+from sightline.engine.repairs import Prepared
 
-__all__ = ["MOST_IMAGES", "MOST_MESSAGES", "Engine", "Options", "Prepared", "Reading", "SeersOf", "known_profile"]
+__all__ = ["MOST_IMAGES", "MOST_MESSAGES", "Engine", "Options", "Prepared", "Reading", "known_profile"]

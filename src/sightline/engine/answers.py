@@ -9,15 +9,10 @@ from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
 from typing import ParamSpec, Protocol, TypeVar, assert_never
 
-from sightline.engine.comparing import Comparisons
-from sightline.engine.eyes import Eyes, probed
-from sightline.engine.flights import Here
-from sightline.engine.images import Images
-from sightline.engine.links import fetched
-from sightline.engine.looks import PENDING, Looks
+from sightline.engine.descriptions import PENDING, Descriptions
+from sightline.engine.images import ImageChecker, Images, fetched, probed
 from sightline.engine.options import Options
 from sightline.engine.places import Place, places
-from sightline.engine.shelf import Shelf
 from sightline.model.edit import Edit
 from sightline.model.facts import (
     Answer,
@@ -47,6 +42,8 @@ from sightline.model.upstream import Visitor
 from sightline.model.value import value
 from sightline.passes.permit import permit
 from sightline.sources.file import there
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.single_flight import SingleFlight
 from sightline.wire.chain import Chain, chain
 from sightline.wire.codec import Codec
 from sightline.wire.shape import Texts, at, items
@@ -103,24 +100,22 @@ class Answers:
     def __init__(
         self,
         record: Record,
-        eyes: Eyes,
+        checker: ImageChecker,
         images: Images,
-        looks: Looks,
-        comparisons: Comparisons,
+        descriptions: Descriptions,
         options: Options,
         offload: Offloads,
     ) -> None:
         self._record = record
         self._offload = offload
-        self._eyes = eyes
+        self._checker = checker
         self._images = images
-        self._looks = looks
-        self._comparisons = comparisons
+        self._descriptions = descriptions
         self._patience = options.patience
         self._web = options.web
         self._reach = options.reach
-        self._flights: Here[Answer] = Here()
-        self._there: Shelf[bool] = Shelf(_FILES)
+        self._flights: SingleFlight[Answer] = SingleFlight()
+        self._there: LruCache[bool] = LruCache(_FILES)
 
     def references(self, sights: Sequence[Sight], visitor: Visitor) -> list[str]:
         found: dict[str, str] = {}
@@ -172,7 +167,7 @@ class Answers:
             for need, flight in flights.items():
                 late = not flight.done()
                 if late and isinstance(need, Compare):
-                    answers[need] = await self._comparisons.waive(need, place(need.message), visitor)
+                    answers[need] = await self._descriptions.waive(need, place(need.message), visitor)
                 else:
                     answers[need] = PENDING if late else flight.result()
         await self._images.keep_again(_told(answers), visitor)
@@ -238,9 +233,9 @@ class Answers:
         key: Hashable = need
         if isinstance(need, Keep):
             key = (need, visitor.scope)
-        if place is not None:  # an agent's side requests ask for other models, but for the same eyes
-            eyes = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
-            key = (need, place.turn, place.now, visitor.scope, eyes)
+        if place is not None:  # an agent's side requests ask for other models, but for the same seers
+            seers = (visitor.upstream.name, visitor.wire, rules.profile.sibling)
+            key = (need, place.turn, place.now, visitor.scope, seers)
         return self._flights.joined(key, lambda: self._safely(need, place, visitor, rules))
 
     async def _safely(self, need: Need, place: Place | None, visitor: Visitor, rules: Rules) -> Answer:
@@ -256,13 +251,13 @@ class Answers:
             case Probe(image=image):
                 answer = probed(image)
             case Check(image=image):
-                answer = await self._eyes.check(image)
+                answer = await self._checker.check(image)
             case Refit():
-                answer = await self._eyes.refit(need)
+                answer = await self._checker.refit(need)
             case Look():
-                answer = await self._looks.look(need, place, visitor, rules.profile)
+                answer = await self._descriptions.describe(need, place, visitor, rules.profile)
             case Compare():
-                answer = await self._comparisons.compare(need, place, visitor, rules.profile)
+                answer = await self._descriptions.compare(need, place, visitor, rules.profile)
             case Keep(image=image):
                 answer = await self._images.keep(image, visitor)
             case Fetch(link=link):

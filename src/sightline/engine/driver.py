@@ -10,16 +10,10 @@ from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 from sightline.engine.answers import Answers, Reading, named
-from sightline.engine.comparing import Comparisons
-from sightline.engine.eyes import Eyes, probed
-from sightline.engine.images import Images
-from sightline.engine.looks import Looks
-from sightline.engine.offload import Offload
-from sightline.engine.options import Options, SeersOf
-from sightline.engine.prepared import Prepared
-from sightline.engine.repairs import ways
-from sightline.engine.shelf import Shelf
-from sightline.engine.tellings import Tellings
+from sightline.engine.descriptions import Descriptions
+from sightline.engine.images import ImageChecker, Images, probed
+from sightline.engine.options import Options
+from sightline.engine.repairs import Prepared, ways
 from sightline.model import receipt
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
@@ -37,6 +31,9 @@ from sightline.pixels.worker import Workers
 from sightline.profiles import lookup
 from sightline.profiles.lookup import Override
 from sightline.profiles.rejections import lesson
+from sightline.vision.fairness import Offload
+from sightline.vision.lru_cache import LruCache
+from sightline.vision.service import VisionService
 from sightline.wire import routed
 from sightline.wire.codec import Codec
 from sightline.wire.jsontext import Document, Lifted, lift_runs
@@ -65,17 +62,16 @@ _POISON_REMEMBERED = 1024
 
 
 class Engine:
-    def __init__(self, record: Record, seers: SeersOf, options: Options, workers: Workers) -> None:
+    def __init__(self, record: Record, vision: VisionService, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
         self._offload = Offload()
-        eyes, images, tellings = Eyes(workers), Images(record), Tellings(record)
-        looks = Looks(record, seers, options, eyes, images, tellings)
-        together = Comparisons(record, seers, options, eyes, looks, images, tellings)
-        self._answers = Answers(record, eyes, images, looks, together, options, self.offload)
-        self._poison: Shelf[str] = Shelf(_POISON_REMEMBERED)
-        self._moved: Shelf[str] = Shelf(_SUSPICIONS)  # where images were once moved out of tool results in vain
-        self._suspected: Shelf[tuple[float, Lesson]] = Shelf(_SUSPICIONS)
+        checker, images = ImageChecker(workers), Images(record)
+        descriptions = Descriptions(record, vision, options, checker, images, workers)
+        self._answers = Answers(record, checker, images, descriptions, options, self.offload)
+        self._poison: LruCache[str] = LruCache(_POISON_REMEMBERED)
+        self._moved: LruCache[str] = LruCache(_SUSPICIONS)  # where images were once moved out of tool results in vain
+        self._suspected: LruCache[tuple[float, Lesson]] = LruCache(_SUSPICIONS)
 
     def read_objects(self, tree: Json, wire: Codec) -> Reading:
         """What stands in a body that a program holds as objects."""

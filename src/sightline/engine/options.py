@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sightline.model.asking import Usage
-from sightline.model.facts import NO_FORM
-from sightline.model.ports import Seer
-from sightline.model.profile import Profile
-from sightline.model.refusal import Refusal
 from sightline.model.rules import Mode, Retention
-from sightline.model.upstream import Visitor
 from sightline.profiles.lookup import Override
 from sightline.sources.file import Policy
 from sightline.sources.web import Grant
 
 _NOWHERE = Policy(())
-
-Price = Callable[[str, Usage], float | None]
-"""What a seer, by its name, asks for so much."""
-
-Grounds = Callable[[str], str]
-"""The way in which a seer, by its name, is asked to write coordinates."""
-
-SeersOf = Callable[[Visitor, Profile], Awaitable[Sequence[Seer | Refusal]]]
-"""Who may look for a visitor, best first; a refusal among them says why somebody cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +25,6 @@ class Options:
     max_batch: int = 1  # images of a turn that are looked at together as well; 1: none are
     alike: float = 0.8  # how much two of them have to be alike for that to be said
     joint_turns: bool = False  # what was said of them together goes with its turn
-    price: Price = lambda seer, usage: None  # in dollars, where somebody knows it
-    grounds: Grounds = lambda seer: NO_FORM
     boxes: bool = True  # what an answer points at stands behind it, in pixels of the image
     retention: Retention = Retention()  # noqa: RUF009
     overrides: Sequence[Override] = ()  # what the user says of models

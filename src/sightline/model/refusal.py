@@ -20,6 +20,9 @@ Code = Literal[
     "pending",  # a look is under way; its answer comes with a later request
 ]
 
+Stage = Literal["", "file", "address", "model", "vision", "pdf", "video", "pages", "provider", "answer"]
+"""What was refused: the file, its address, the model's choice, a kind of file, the provider's answer, its form."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -27,6 +30,7 @@ class Refusal:
     what: str
     remedy: str = ""
     status: int = field(default=0, compare=False)  # of the answer of the provider that said no
+    stage: Stage = field(default="", compare=False)  # for tools whose error codes tell the stages apart
 
     def __post_init__(self) -> None:
         """Names and words of others may be in it: it is one line, whatever they are."""

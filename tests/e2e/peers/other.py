@@ -10,7 +10,7 @@ from sightline.model.asking import Question
 from sightline.model.geometry import Size
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.seers.registry import Registry, meant
+from sightline.vision.providers import Registry, meant
 
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sightline import __version__
-from tests.look.answering import MP4, PDF
-from tests.look.bad import PNG
+from tests.api.answering import MP4, PDF
+from tests.api.bad import PNG
 from tests.scripted.pictures import paint_quadrants, some_colours
 
 Case = Callable[[Path], str]

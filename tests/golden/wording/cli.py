@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from sightline.cli.main import VERBS
+from tests.api.eyes import ABSENT, eyes, named
 from tests.cli.command import ALONE, Ended, sightline, typed
 from tests.golden.wording import Case
-from tests.look.eyes import ABSENT, eyes, named
 from tests.scripted.provider import nobody_listens
 
 # Typed in a shell, with nobody who could look. Variables stand in front; `< FILE` gives a file on standard input.

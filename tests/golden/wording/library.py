@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import sightline
+from sightline.api import Refused, door
+from sightline.api.bodies import Prepared
 from sightline.commands import NAME, parse
 from sightline.dial import Dialler
-from sightline.look import Failed, Refused, Unanswered, door
-from sightline.look.bodies import Prepared
 from sightline.model.fence import one_line
 from sightline.net.address import aim
 from sightline.settings import KEYS, load
+from tests.api.bad import BAD, keep_two_that_begin_alike
+from tests.api.eyes import eyes, named
 from tests.commands.test_commands import BAD as MALFORMED
 from tests.golden.wording import Case
-from tests.look.bad import BAD, keep_two_that_begin_alike
-from tests.look.eyes import eyes, named
 from tests.scripted.faults import Fail, Fault, Garble, Page, Reset
 from tests.scripted.pictures import paint_quadrants, some_colours
 from tests.scripted.provider import nobody_listens
@@ -109,12 +109,10 @@ _TROUBLES: Mapping[str, tuple[Fault, ...]] = {
 
 
 def _message(found: Any) -> str:
-    match found:
-        case Refused(reason, message) | Failed(reason, message):
-            return f"{reason}: {message}"
-        case Unanswered():
-            return f"{found.as_dict()['code']}: {found.as_dict()['error']}"
-    return f"done: {type(found).__name__}"
+    if not isinstance(found, Refused):
+        return f"done: {type(found).__name__}"
+    told = found.as_dict()
+    return f"{told['code']}: {told['error']}" if "error" in told else f"{told['reason']}: {told['message']}"
 
 
 def _views(folder: Path) -> str:

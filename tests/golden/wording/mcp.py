@@ -11,8 +11,8 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
+from tests.api.eyes import ABSENT
 from tests.golden.wording import Case
-from tests.look.eyes import ABSENT
 from tests.mcp.serving import MODERN, WAYS, client, served, texts
 from tests.mcp.test_stdio import pipe
 from tests.proxy.raw import exchange

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from sightline.cli import terminal
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.look import Envelope, Unanswered
-    from sightline.look.doors import Door
+    from sightline.api import Refused
+    from sightline.api.results import Envelope
+    from sightline.api.session import Door
     from sightline.model.scene import Json
     from sightline.settings import Settings
 
@@ -34,12 +36,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from sightline.look import Unanswered, vision_analyze
+    from sightline.api import Refused, vision_analyze
 
     settings = terminal.read_settings()
     schema = _read_schema(args.schema) if args.schema else None
     if isinstance(schema, Refusal):
-        return _print(Unanswered("INVALID_INPUT", str(schema)), args)
+        return _print(Refused(replace(schema, code="invalid_input"), "ask"), args)
     shape = {"type": "json_schema", "schema": schema} if args.schema else None
     at = _open(settings, args.model or "")
     with terminal.progress("asking …"):
@@ -68,7 +70,7 @@ class VideoVerb:
 
     @staticmethod
     def run(args: Namespace) -> int:
-        from sightline.look import video_analyze
+        from sightline.api import video_analyze
 
         at = _open(terminal.read_settings(), args.model or "")
         with terminal.progress("asking …"):
@@ -89,7 +91,7 @@ def _add_model(parser: ArgumentParser) -> None:
 
 def _open(settings: Settings, model: str) -> Door:
     """Open the door for one question, with the user's consent if that can be asked for."""
-    from sightline.look import door
+    from sightline.api.session import door
 
     at = door(settings)
     terminal.ask_consent(settings, at.record, model)
@@ -106,14 +108,14 @@ def _locate(given: str) -> dict[str, str]:
         return {"file_path": given}
 
 
-def _print(outcome: Envelope | Unanswered, args: Namespace) -> int:
+def _print(outcome: Envelope | Refused, args: Namespace) -> int:
     """Print one JSON object, or text on a terminal; exit with 1 where the answer does not follow the schema."""
-    from sightline.look import Unanswered
+    from sightline.api import Refused
 
     read = sys.stdout.isatty() and not args.json
     if not read:
         terminal.show(outcome.as_dict())
-    if isinstance(outcome, Unanswered):
+    if isinstance(outcome, Refused):
         return terminal.say_no(args.file if outcome.prefix in _OF_A_FILE else "", outcome.message)
     if read:
         seer = "/".join(dict.fromkeys((outcome.provider, outcome.model)))

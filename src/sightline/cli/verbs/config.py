@@ -85,7 +85,7 @@ def _lines(settings: Settings, lessons: list[Json]) -> Iterator[str]:
     width = max(len(key.name) for key in KEYS)
     for key in KEYS:
         yield f"  {key.name:<{width}} {_text(settings.shown(key.name)) or 'not set':<12} ({settings.sources[key.name]})"
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     yield "learnt about models:" if lessons else "learnt about models: nothing"
     for lesson in lessons:
@@ -126,14 +126,14 @@ def _report_change(settings: Settings, name: str, where: str) -> Outcome:
 
 
 def _model(settings: Settings, name: str) -> Outcome:
-    from sightline.cli import compose
-    from sightline.look.upstreams import by_name
+    from sightline.runtime import known_profile
+    from sightline.settings.upstreams import by_name, directory
     from sightline.wire import WIRES
 
     split = _split(name)
     if isinstance(split, Refusal):
         return split
-    found = compose.directory(settings)
+    found = directory(settings)
     if isinstance(found, Refusal):
         return found
     upstream = by_name(found.named, split[0])
@@ -141,7 +141,7 @@ def _model(settings: Settings, name: str) -> Outcome:
         known = ", ".join(sorted(found.named))
         return Refusal("not_found", f"there is no upstream named {split[0]!r}", f"known: {known}")
     with opened(settings) as record:
-        seen = {wire.name: compose.profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
+        seen = {wire.name: known_profile(settings, record, upstream, wire.name, split[1]) for wire in WIRES}
     said: dict[str, Json] = {
         wire: {"vision": each.vision, "why": each.why, "sibling": each.sibling} for wire, each in seen.items()
     }
@@ -170,7 +170,7 @@ def _split(name: str) -> tuple[str, str] | Refusal:
 
 def _names(settings: Settings, upstream: str) -> set[str]:
     """Return the names of an upstream, the user's own and that of its address: lessons may be under either."""
-    from sightline.look.upstreams import directory, names_of, receiver
+    from sightline.settings.upstreams import directory, names_of, receiver
 
     found = directory(settings)
     own = found.named.get(upstream) if upstream in settings.upstreams and not isinstance(found, Refusal) else None

@@ -13,10 +13,11 @@ from sightline.cli import terminal
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
+    from sightline.api import Refused
+    from sightline.api.results import Analysis
+    from sightline.api.session import Door
     from sightline.commands.values import Describe
     from sightline.grounding.place import Placed
-    from sightline.look import Analysis, Failed
-    from sightline.look.doors import Door
     from sightline.settings import Settings
 
 EXAMPLE = """  sightline describe shot.png
@@ -74,7 +75,8 @@ def _parse(verb: str, args: Namespace) -> Describe | Refusal:
 
 def describe(command: Describe, *, as_json: bool, overlay: Path | None = None, force: bool = False) -> terminal.Outcome:
     """Look as a command asks, print the answer, and draw where it points if `overlay` is given."""
-    from sightline.look import Failed, door
+    from sightline.api import Refused
+    from sightline.api.session import door
 
     settings = terminal.read_settings()
     if overlay and (refusal := _check_overlay(command, overlay, force=force)):
@@ -82,7 +84,7 @@ def describe(command: Describe, *, as_json: bool, overlay: Path | None = None, f
     at = door(settings)
     terminal.ask_consent(settings, at.record, command.model)
     found = _look(at, command)
-    if isinstance(found, Failed):
+    if isinstance(found, Refused):
         if as_json:
             terminal.show(found.as_dict())
         return terminal.say_no(*_name_image(found, command.images))
@@ -97,7 +99,7 @@ def describe(command: Describe, *, as_json: bool, overlay: Path | None = None, f
     return 0
 
 
-def _name_image(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
+def _name_image(failed: Refused, images: Sequence[str]) -> tuple[str, str]:
     """Return the image that it failed over, as the user calls it, and the rest of the message."""
     if failed.reason not in terminal.OF_A_FILE:
         return "", failed.message
@@ -107,8 +109,8 @@ def _name_image(failed: Failed, images: Sequence[str]) -> tuple[str, str]:
     return (images[number], rest) if numbered or len(images) == 1 else ("", failed.message)
 
 
-def _look(at: Door, command: Describe) -> Analysis | Failed:
-    from sightline.look import describe
+def _look(at: Door, command: Describe) -> Analysis | Refused:
+    from sightline.api import describe
 
     crops = dict(command.crops)
     with terminal.progress(f"looking at {len(command.images)} image{'s'[: len(command.images) > 1]} …"):
@@ -118,7 +120,7 @@ def _look(at: Door, command: Describe) -> Analysis | Failed:
 
 
 def _print(settings: Settings, found: Analysis) -> None:
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     names = ", ".join(each.filename or each.id for each in found.images)
     terminal.print_answer(f"{names} by {called(settings, found.seer)}", found.text)

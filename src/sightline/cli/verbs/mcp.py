@@ -16,7 +16,7 @@ from sightline.cli.terminal import Outcome, warn
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.look.doors import Door
+    from sightline.api.session import Door
 
 EXAMPLE = """  sightline mcp
   claude mcp add --scope user sightline -- sightline mcp
@@ -74,13 +74,14 @@ def _over_http(args: Namespace) -> Outcome:
         return listening
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
+    from sightline.runtime import build_runtime
 
     def ready() -> None:
         print(f"Sightline serves MCP at {url_on(listening)}{compose.MCP}. Ctrl-C stops it.", flush=True)
 
     with listening:
         named, looked_for = compose.reaches(settings, args.root, args.host)
-        whole = compose.parts(settings, reach=looked_for)
+        whole = build_runtime(settings, reach=looked_for)
         if isinstance(whole, Refusal):
             return whole
         in_front(whole, listening, ready, Manner(token=token, reach=named, proxies=False))
@@ -89,6 +90,6 @@ def _over_http(args: Namespace) -> Outcome:
 
 def _door(headers: Mapping[str, str]) -> Door:
     """Open the user's own door, with the settings of now: the host runs as the user and could read all of it anyway."""
-    from sightline.look import door
+    from sightline.api.session import door
 
     return door()

@@ -14,7 +14,7 @@ from sightline.model.profile import ContentName, WireName
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.look.bodies import Prepared
+    from sightline.api.bodies import Prepared
 
 EXAMPLE = """  sightline prepare --wire openai_chat --explain < body.json > sent.json
   sightline prepare --wire anthropic --upstream deepseek --model deepseek-v4-pro --json < body.json
@@ -44,10 +44,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Outcome:
-    from sightline.look import Refused
-    from sightline.look.bodies import desk, prepare
+    from sightline.api import Refused
+    from sightline.api.bodies import find_runtime, prepare
 
-    at = desk(read_settings(), args.retention)
+    at = find_runtime(read_settings(), args.retention)
     if isinstance(at, Refusal):
         return at
     body = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()

@@ -12,10 +12,10 @@ from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.engine.trial import Trial
     from sightline.model.scene import Json
     from sightline.model.upstream import Upstream
     from sightline.settings import Settings
+    from sightline.vision.trial import Trial
 
 EXAMPLE = """  sightline probe --base-url http://127.0.0.1:11434/v1 --model qwen3-vl
   sightline probe --base-url https://api.deepseek.com --model deepseek-flash --json
@@ -54,7 +54,7 @@ def _seconds(text: str) -> float:
 def run(args: Namespace) -> Outcome:
     import asyncio
 
-    from sightline.look.upstreams import reached
+    from sightline.settings.upstreams import reached
 
     settings = read_settings()
     upstream = reached(settings, args.base_url)
@@ -101,12 +101,11 @@ def _choose_wire(upstream: Upstream, address: str) -> WireName:
 async def _examine(
     settings: Settings, upstream: Upstream, wire: WireName, model: str, key: str, seconds: float
 ) -> Trial:
-    from sightline.dial import Dialler
-    from sightline.engine.trial import Examiner
-    from sightline.look.whole import proxies
     from sightline.model.upstream import joined
+    from sightline.runtime import build_dialler
+    from sightline.vision.trial import Examiner
 
-    dialler = Dialler(proxies(settings.environment))
+    dialler = build_dialler(settings)
     headers = dict([upstream.credential(wire, key)]) if key else {}
     base = upstream.base(wire)
     try:

@@ -84,6 +84,7 @@ def run(args: Namespace) -> Outcome:
     if isinstance(listening, Refusal):
         return listening
     from sightline.cli import compose
+    from sightline.runtime import build_runtime
     from sightline.surfaces.proxy.metrics import Metrics, Together
 
     if no := _check_upstreams(settings, args.upstream):
@@ -98,7 +99,7 @@ def run(args: Namespace) -> Outcome:
         if as_json:
             begin_logs()
         with quiet("sightline.store", when=who > 0):  # what is wrong with the record, the first worker says
-            whole = compose.parts(settings, args.upstream, reach=looked_for)
+            whole = build_runtime(settings, args.upstream, reach=looked_for)
         if isinstance(whole, Refusal):
             return refused(whole)
         metrics = Metrics(together, who)
@@ -117,10 +118,11 @@ def run(args: Namespace) -> Outcome:
 
 def _check_upstreams(settings: Settings, flags: Sequence[str]) -> Refusal | None:
     """Return what would stop every worker, before there are any."""
-    from sightline.cli import compose
+    from sightline.settings.upstreams import directory
+    from sightline.vision.providers import named_seer
 
-    found = compose.directory(settings, flags)
-    named = found if isinstance(found, Refusal) else compose.named_seer(settings, found)
+    found = directory(settings, flags)
+    named = found if isinstance(found, Refusal) else named_seer(settings, found)
     return named if isinstance(named, Refusal) else None
 
 

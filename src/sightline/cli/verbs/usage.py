@@ -44,7 +44,7 @@ def run(args: Namespace) -> Outcome:
     settings = read_settings()
     if args.receipts is not None:
         return _list_receipts(settings, args.receipts)
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     with opened(settings) as record:
         spent = record.trouble() or record.spent()

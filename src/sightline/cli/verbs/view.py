@@ -13,8 +13,8 @@ from sightline.model.crop import CROP_FORMS
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sightline.look import View
-    from sightline.look.doors import Door
+    from sightline.api import View
+    from sightline.api.session import Door
 
 EXAMPLE = """  sightline view shot.png
   sightline view shot.png --crop r=top-left --out part.png
@@ -34,7 +34,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> terminal.Outcome:
-    from sightline.look import Refused, door, view
+    from sightline.api import Refused, view
+    from sightline.api.session import door
 
     settings = terminal.read_settings()
     wanted = terminal.find_format(args.out, "--out") if args.out else ""

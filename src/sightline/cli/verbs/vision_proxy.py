@@ -76,7 +76,7 @@ def _note(command: Command, settings: Settings) -> None:
 
 def _list_images(settings: Settings, record: Record) -> Iterator[str]:
     """List the images that were asked about, each with what was asked of it last."""
-    from sightline.look.upstreams import called
+    from sightline.settings.upstreams import called
 
     latest: dict[str, str] = {}
     for entry in record.entries():

@@ -42,16 +42,14 @@ def _somebody(settings: Settings) -> tuple[bool, bool]:
     That is found out by whoever would ask, which is a lot to load.
     """
     with LOADING:
-        from sightline.look.analyze_seer import lookers
-        from sightline.look.bodies import desk
-        from sightline.look.loop import wait
+        from sightline.api.bodies import find_runtime
         from sightline.model.refusal import Refusal
+        from sightline.vision.bridge import wait
 
-    at = desk(settings)
-    if isinstance(at, Refusal):
+    runtime = find_runtime(settings)
+    if isinstance(runtime, Refusal):
         return False, False
-    found, _ = wait(lookers(settings, at.record, ""))
-    return True, any(not isinstance(each, Refusal) for each in found)
+    return True, any(each.name for each in wait(runtime.chooser.choose()))
 
 
 LOADING = threading.RLock()

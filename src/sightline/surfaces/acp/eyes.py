@@ -15,14 +15,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from sightline.api import door
+from sightline.api.bodies import find_runtime
 from sightline.commands import is_command
 from sightline.commands.answer import answer_text
 from sightline.engine import MOST_IMAGES, Prepared, Reading
-from sightline.look import door
-from sightline.look.bodies import Desk, desk
-from sightline.look.doors import folders
-from sightline.look.loop import begun, wait
-from sightline.look.upstreams import NOBODY, owner
 from sightline.model.edit import Edit, Replace
 from sightline.model.fate import Refitted, Refused, Shown, Told
 from sightline.model.fence import json_line, one_line, sound
@@ -33,9 +30,12 @@ from sightline.model.scene import Path as Way
 from sightline.model.source import Link
 from sightline.model.upstream import Upstream, Visitor
 from sightline.pixels.probe import probe
+from sightline.runtime import Runtime, readable_folders
 from sightline.settings import Settings, load
+from sightline.settings.upstreams import NOBODY, owner
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import LOADING, Agent, Ready, meant_for
+from sightline.vision.bridge import begin, wait
 from sightline.wire.acp import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsonedits import graft
@@ -72,7 +72,7 @@ class Looked:
     prepared: Prepared = field(repr=False)
     visitor: Visitor = field(repr=False)
     links: frozenset[Way] = frozenset()  # where files were only named, and opened here
-    at: Desk | None = field(default=None, repr=False)
+    at: Runtime | None = field(default=None, repr=False)
 
     @property
     def shows(self) -> bool:
@@ -86,7 +86,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
     An address in the web stays what it is: whether it is fetched is for the agent to ask.
     """
     settings = load()
-    found = desk(settings)
+    found = find_runtime(settings)
     document = lift(line, f"sightline-{secrets.token_hex(8)}-")
     if isinstance(found, Refusal) or document is None:
         return found if isinstance(found, Refusal) else None
@@ -111,7 +111,7 @@ def look(line: bytes, agent: Agent, where: Where) -> Future[Looked | None] | Ref
         done = await found.engine.prepare(reading, visitor, references=settings.references, meant=meant)
         return _looked(done, visitor, frozenset(linked), found)
 
-    return begun(work())
+    return begin(work())
 
 
 def again(before: Looked, error: str) -> Future[Looked | None]:
@@ -123,7 +123,7 @@ def again(before: Looked, error: str) -> Future[Looked | None]:
         after = await found.engine.repair(before.prepared, before.visitor, 400, error)
         return None if after is None else _looked(after, before.visitor, before.links, found)
 
-    return begun(work())
+    return begin(work())
 
 
 def taken(looked: Looked) -> tuple[str, Lesson | None]:
@@ -206,7 +206,7 @@ def command(text: str, line: bytes, where: Where, images: Sequence[str], *, owne
     return answer_text(text, own, [*images, *pasted], owner=owner), pasted
 
 
-def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Desk) -> Looked:
+def _looked(done: Prepared, visitor: Visitor, links: frozenset[Way], found: Runtime) -> Looked:
     document = done.reading.texts
     assert isinstance(document, Document)
     line = b"".join(document.splice([*_edits(done, links, document.token)]))
@@ -269,7 +269,7 @@ def _reach(settings: Settings, where: Where) -> Policy:
 
     One that holds the home folder, as an editor names it that has none open, is no folder to work in.
     """
-    usual = folders(settings)
+    usual = readable_folders(settings)
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111, which raises nothing where there is none
     own = policy_for(None, None, [Path(each) for each in where.folders if _is_whole(each)], None)
     narrow = [root for root in own.roots if not Path(home).is_relative_to(root)]
@@ -281,7 +281,7 @@ def _is_whole(folder: str) -> bool:
     return os.path.isabs(folder) and "\0" not in folder  # noqa: PTH117, which would not take every text
 
 
-def _model(said: str, found: Desk) -> tuple[str, str]:
+def _model(said: str, found: Runtime) -> tuple[str, str]:
     """By whom a model is known that an agent names in its own way, and its name there."""
     bare = _THROUGH.sub("", said).rpartition("|")[2].strip()
     parts = bare.split("/")

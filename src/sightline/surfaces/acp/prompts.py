@@ -210,7 +210,7 @@ class Prompts:
 
     def _command(self, session: Session, work: Work, asked: Callable[[], tuple[str, tuple[str, ...]]]) -> None:
         """What is typed as a command. It may take long: whoever cancels it ends what it waits for."""
-        from sightline.look.loop import WAITS, Waits
+        from sightline.vision.bridge import WAITS, Waits
 
         waits = Waits()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sightline.model.scene import Json
 
 if TYPE_CHECKING:
-    from sightline.look.doors import Door
+    from sightline.api.session import Door
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from sightline.look.doors import Door
+from sightline.api.session import Door
 
 _MOST_ROOTS = 64
 

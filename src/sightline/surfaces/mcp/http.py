@@ -10,7 +10,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sightline.engine.offload import Offload
 from sightline.model.refusal import Refusal
 from sightline.server import LINE, Line, Message, Receive, Send
 from sightline.server.bodies import Beginning, ClientDisconnected, read_body
@@ -18,6 +17,7 @@ from sightline.server.budget import MemoryBudget, Reservation
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.large_requests import LIFTED, MOST_BYTES, LiftedRequest, is_large, lift_request
 from sightline.surfaces.mcp.sessions import Caller, Sessions
+from sightline.vision.fairness import Offload
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -12,19 +12,14 @@ from typing import Any, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from sightline import look
+from sightline import api
+from sightline.api import analysis, toolset
+from sightline.api.results import Refused
+from sightline.api.session import NATIVE, Door
+from sightline.api.views import images_of
 from sightline.commands import NAME, VERBS
 from sightline.commands.answer import answer
 from sightline.commands.values import Command, Describe, Redescribe
-from sightline.engine.fairness import FairSemaphore
-from sightline.engine.shelf import Shelf
-from sightline.look import offered
-from sightline.look.analyze_result import Failed
-from sightline.look.ask_envelope import Unanswered
-from sightline.look.both import aside
-from sightline.look.doors import NATIVE, Door
-from sightline.look.listing import images_of
-from sightline.look.results import Refused
 from sightline.model.fence import one_line
 from sightline.model.image import Kept, Target
 from sightline.model.refusal import Refusal
@@ -38,6 +33,9 @@ from sightline.surfaces.mcp.catalog import SAME_TOOLS, list_arguments, read_prom
 from sightline.surfaces.mcp.clients import Client, Terms, client, within
 from sightline.surfaces.mcp.folders import nowhere, opened
 from sightline.surfaces.mcp.pace import attended
+from sightline.vision.bridge import run_in_thread
+from sightline.vision.fairness import FairSemaphore
+from sightline.vision.lru_cache import LruCache
 
 _ELSEWHERE = ": call read_file for that"
 _LISTED = 200  # resources; older ones are found by their template
@@ -67,9 +65,9 @@ def _nobody(door: Door) -> str:
 class Service:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._declined: Shelf[bool] = Shelf(_REMEMBERED)  # who said no to whom is not asked with every call
-        self._agreed: Shelf[bool] = Shelf(_REMEMBERED)  # who said yes to whom, for itself
-        self._asking: Shelf[asyncio.Lock] = Shelf(_REMEMBERED)  # who is being asked
+        self._declined: LruCache[bool] = LruCache(_REMEMBERED)  # who said no to whom is not asked with every call
+        self._agreed: LruCache[bool] = LruCache(_REMEMBERED)  # who said yes to whom, for itself
+        self._asking: LruCache[asyncio.Lock] = LruCache(_REMEMBERED)  # who is being asked
         self._turns = FairSemaphore(_CALLS_AT_ONCE)
         self._roots: tuple[Path, ...] | None = None  # None: not asked yet
 
@@ -85,16 +83,16 @@ class Service:
         door, limits = await self._door(ctx), _client(ctx)
         given: Mapping[str, Any] = params.arguments or {}
         offers = _offers(door)
-        tool = next((each for each in offered.TOOLS if each.name == params.name and each.name in offers), None)
+        tool = next((each for each in toolset.TOOLS if each.name == params.name and each.name in offers), None)
         if tool is None:
             return _result(_no_such_tool(offers, params.name), limits, offers)
-        awaited = partial(offered.awaited, name=params.name, arguments=given) if tool.asks else _nobody
+        awaited = partial(toolset.awaited, name=params.name, arguments=given) if tool.asks else _nobody
         ready = await self._ready(ctx, params, door, _paths(given.get(tool.over)), awaited)
         if isinstance(ready, types.InputRequiredResult):
             return ready
         if isinstance(ready, Refusal):
             return types.CallToolResult(content=[types.TextContent(text=str(ready))], is_error=True)
-        work = partial(look.call.aio, params.name, given, through=_fitting(ready, limits))
+        work = partial(api.call.aio, params.name, given, through=_fitting(ready, limits))
         return _result(await attended(ctx, params.name, self._in_turn(door, work)), limits, offers)
 
     async def _in_turn(self, door: Door, work: Callable[[], Awaitable[T]]) -> T:
@@ -123,7 +121,7 @@ class Service:
         door = _fitting(await self._door(ctx), _client(ctx))
         if no := _lacks(door, _SHOWS):
             raise _missing(address, no)
-        seen = await attended(ctx, "reading", look.view.aio(f"sha256:{sha256}", through=door))
+        seen = await attended(ctx, "reading", api.view.aio(f"sha256:{sha256}", through=door))
         if isinstance(seen, Refused):
             raise _missing(address, seen.message)
         blob = types.BlobResourceContents(
@@ -168,7 +166,7 @@ class Service:
                 raise MCPError(code=types.INTERNAL_ERROR, message=str(ready))
             said = await attended(ctx, params.name, _described(asked, ready))
         else:
-            said = await aside(_said, asked, door)
+            said = await run_in_thread(_said, asked, door)
         message = types.PromptMessage(role="user", content=types.TextContent(text=said))
         return types.GetPromptResult(description=f"{NAME} {params.name}", messages=[message])
 
@@ -235,7 +233,7 @@ class Service:
         """Whom the user has to be asked about; empty: nobody, or there is no way to ask."""
         if not self._terms.consents or not can_elicit(ctx):
             return ""
-        provider = await aside(awaited, door)
+        provider = await run_in_thread(awaited, door)
         return "" if (*_caller(ctx, door), provider) in self._declined else provider
 
     def _wants_roots(self, ctx: Context, door: Door, paths: Iterable[str]) -> bool:
@@ -256,7 +254,7 @@ def _fitting(door: Door, limits: Client) -> Door:
 
 def _tool(entry: Mapping[str, Any]) -> types.Tool:
     name = str(entry["name"])
-    asks = any(tool.name == name and tool.asks for tool in offered.TOOLS)
+    asks = any(tool.name == name and tool.asks for tool in toolset.TOOLS)
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=asks)
     return types.Tool(
         name=name,
@@ -281,9 +279,9 @@ def _resource(kept: Kept, limits: Client) -> types.Resource:
     )
 
 
-def _result(outcome: offered.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
+def _result(outcome: toolset.Outcome, limits: Client, offers: Collection[str]) -> types.CallToolResult:
     """Words first, then pixels; nothing structured: hosts drop the content beside it, or send it twice."""
-    failed = isinstance(outcome, Refused | Failed | Unanswered)
+    failed = isinstance(outcome, Refused)
     content: list[types.ContentBlock] = [_block(each) for each in within(outcome.content(), limits, offers)]
     return types.CallToolResult(content=content, is_error=failed)
 
@@ -299,13 +297,13 @@ def _block(block: Json) -> types.TextContent | types.ImageContent:
 
 def _offers(door: Door) -> dict[str, Mapping[str, Any]]:
     """The tools that a host is offered, in their order."""
-    entries = {str(entry["name"]): entry for entry in look.tools(through=door)}
+    entries = {str(entry["name"]): entry for entry in api.tools(through=door)}
     return {name: entries[name] for name in _TOOLS if name in entries}
 
 
 def _no_such_tool(offers: Iterable[str], name: str) -> Refused:
     refusal = Refusal("not_permitted", f"there is no tool {name!r:.60} here", ", ".join(offers))
-    return Refused("not_permitted", str(refusal))
+    return Refused(refusal)
 
 
 def _lacks(door: Door, tool: str) -> str:
@@ -333,16 +331,16 @@ def _caller(ctx: Context, door: Door) -> Caller:
 
 
 def _awaited(asked: Describe, door: Door) -> str:
-    from sightline.look.analyze_image import awaited, described
-
     crops = dict(asked.crops)
-    asking = described(door, asked.images, question=asked.question, crops=crops, model=asked.model, save=asked.save)
-    return awaited(door, asking)
+    asking = analysis.check_command(
+        door, asked.images, question=asked.question, crops=crops, model=asked.model, save=asked.save
+    )
+    return analysis.find_unagreed(door, asking)
 
 
 async def _described(asked: Describe, door: Door) -> str:
     """In a fence: a model reads it as the user's words, and what stands in an image is nobody's words."""
-    found = await look.describe.aio(
+    found = await api.describe.aio(
         asked.images,
         question=asked.question,
         crops=dict(asked.crops),
@@ -350,7 +348,7 @@ async def _described(asked: Describe, door: Door) -> str:
         save=asked.save,
         through=door,
     )
-    return found.message if isinstance(found, Failed) else found.fence
+    return found.message if isinstance(found, Refused) else found.fence
 
 
 def _said(command: Command, door: Door) -> str:

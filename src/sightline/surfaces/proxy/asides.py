@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
-from sightline.engine.fairness import FairSemaphore
-from sightline.engine.shelf import Shelf
 from sightline.model.edit import Edit
 from sightline.model.ports import Record
 from sightline.model.profile import WireName
@@ -24,6 +22,8 @@ from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
 from sightline.passes.tools import called
 from sightline.surfaces.proxy.routes import Route
+from sightline.vision.fairness import FairSemaphore
+from sightline.vision.lru_cache import LruCache
 from sightline.wire.jsontext import Document
 from sightline.wire.shape import value_in
 from sightline.wire.tool_loop import LOOPS, Leg, Loop, Offer, Past, Result, Run
@@ -105,8 +105,8 @@ class Asides:
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
         self._turns = FairSemaphore(_LOOKERS)
-        self._refused: Shelf[float] = Shelf(_REFUSALS)
-        self._unwoven: Shelf[None] = Shelf(_UNWOVEN)
+        self._refused: LruCache[float] = LruCache(_REFUSALS)
+        self._unwoven: LruCache[None] = LruCache(_UNWOVEN)
         self._running: dict[tuple[str, str, str, str], asyncio.Task[Sequence[Block]]] = {}
 
     # What a request becomes.

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sightline.commands import NAME, find_command
 from sightline.engine import Reading
-from sightline.engine.fairness import FairSemaphore
 from sightline.model.edit import Rebuild
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.routes import Route
+from sightline.vision.fairness import FairSemaphore
 from sightline.wire.jsontext import Document
 from sightline.wire.replies import Saying, said
 from sightline.wire.shape import at, items

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sightline.engine import Reading
-from sightline.engine.shelf import Shelf
 from sightline.model.fence import plain
 from sightline.model.ports import Record
 from sightline.model.receipt import Filed, Omission, Receipt
@@ -20,6 +19,7 @@ from sightline.model.scene import Json
 from sightline.surfaces.proxy.headers import Request, credential_of
 from sightline.surfaces.proxy.passing import Passing
 from sightline.surfaces.proxy.routes import Route
+from sightline.vision.lru_cache import LruCache
 from sightline.wire.jsontext import Document
 from sightline.wire.omitted import omitted_by
 
@@ -48,7 +48,7 @@ class Watch:
         self._record = record
         self._write = write  # None: nobody wants a line for each request
         self._warn = warn
-        self._warned: Shelf[bool] = Shelf(_WARNED)
+        self._warned: LruCache[bool] = LruCache(_WARNED)
 
     def read(self, request: Request, reading: Reading, client: str | None) -> None:
         """What a request asks for is known; `client` has left an image out of it."""

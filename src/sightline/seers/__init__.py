@@ -1,1 +1,0 @@
-"""Vision models: one file for each way of asking one."""

@@ -1,0 +1,1 @@
+"""Ask a vision model, or the local reader, about images."""

@@ -1,0 +1,197 @@
+"""JSON in what a model writes, and how it breaks its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sightline.pixels.worker import Limits, Workers
+from sightline.runtime import shared_workers
+from sightline.vision import schema as json_schema
+from sightline.vision.schema import TASK, missing, object_in, schema_task, unusable
+from tests.requirements import requirement
+from tests.scripted.server import Exchange, Reply, Server
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(LEAVES, lambda each: st.lists(each) | st.dictionaries(st.text(), each), max_leaves=8)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+PLAIN = st.text(st.characters(exclude_characters='{}[]`"', exclude_categories=["Cs"]))
+
+
+def errors(value: Any, schema: Any) -> list[str]:
+    """As a worker finds them."""
+    found: list[str] = schema_task(json.dumps({"schema": schema, "value": value}).encode(), {})[0]["errors"]
+    return found
+
+
+@requirement("ask.schema_padded")
+@given(OBJECTS, PLAIN, PLAIN, st.sampled_from(["", "```json\n{}\n```", "```\n{}\n```", "{}"]))
+def test_an_object_is_found_whatever_stands_around_it(
+    found: dict[str, Any], before: str, after: str, fence: str
+) -> None:
+    written = json.dumps(found)
+    assert object_in(before + (fence.replace("{}", written) or written) + after) == found
+
+
+@given(st.text(st.sampled_from('{}[]":,`\n abtrue1')))
+def test_no_text_is_too_strange(text: str) -> None:
+    assert isinstance(object_in(text), dict | None)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "words", "[1]", "{", '{"a": NaN}', '{"a": Infinity}', "[" * 100_000, '{"a":' * 100_000]
+)
+def test_what_holds_no_object(text: str) -> None:
+    assert object_in(text) is None
+
+
+@given(OBJECTS)
+def test_a_schema_of_its_own_value_is_fulfilled(found: dict[str, Any]) -> None:
+    assert errors(found, {"type": "object", "const": found, "required": list(found)}) == []
+    assert missing(found, {"required": list(found)}) == []
+
+
+@given(VALUES, VALUES)
+def test_no_schema_is_too_strange(value: Any, schema: Any) -> None:
+    told, _ = schema_task(json.dumps({"schema": schema, "value": value}).encode(), {})
+    assert isinstance(told.get("errors", []), list)
+    assert isinstance(told.get("unusable", ""), str)
+
+
+BROKEN: list[tuple[Any, dict[str, Any]]] = [
+    (1, {"type": "string"}),
+    (True, {"type": "integer"}),
+    (1.5, {"type": ["integer", "null"]}),
+    ({}, {"required": ["a"]}),
+    ({"a": 1}, {"properties": {"a": {"type": "string"}}}),
+    ({"a": {"b": 1}}, {"properties": {"a": {"properties": {"b": {"enum": [2]}}}}}),
+    ({"b": 1}, {"properties": {"a": {}}, "additionalProperties": False}),
+    ({"b": 1}, {"additionalProperties": {"type": "string"}}),
+    ([1, "a"], {"items": {"type": "integer"}}),
+    (["a"], {"prefixItems": [{"type": "integer"}]}),
+    ([1, 1], {"uniqueItems": True}),
+    ([], {"minItems": 1}),
+    ([1, 2], {"maxItems": 1}),
+    ({}, {"minProperties": 1}),
+    ("", {"minLength": 1}),
+    ("ab", {"maxLength": 1}),
+    (0, {"minimum": 1}),
+    (2, {"maximum": 1}),
+    (1, {"exclusiveMinimum": 1}),
+    (1, {"exclusiveMaximum": 1}),
+    (True, {"enum": [1]}),
+    (1, {"const": True}),
+    (1, {"allOf": [{}, {"type": "string"}]}),
+    (1, {"anyOf": [{"type": "string"}, {"minimum": 2}]}),
+    (1, {"oneOf": [{}, {"minimum": 1}]}),
+    (1, {"not": {"type": "integer"}}),
+    ("b", {"pattern": "^a"}),
+    ("aaaa", {"pattern": "^(?!a)"}),
+    (1, {"$ref": "#/$defs/word", "$defs": {"word": {"type": "string"}}}),
+    ({"a": {"a": 1}}, {"type": "object", "properties": {"a": {"$ref": "#"}}}),
+    (1, {"if": {"type": "integer"}, "then": {"minimum": 2}}),
+    ({"a": 1}, {"unevaluatedProperties": False}),
+    ({"x-a": "b"}, {"patternProperties": {"^x-": {"type": "integer"}}}),
+    ([1], {"contains": {"type": "string"}}),
+    (3, {"multipleOf": 2}),
+    ({"a": 1}, {"dependentRequired": {"a": ["b"]}}),
+    (1, {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}),
+]
+
+
+@requirement("ask.schema_errors")
+@pytest.mark.parametrize(("value", "schema"), BROKEN)
+def test_each_breach_is_told_once(value: Any, schema: dict[str, Any]) -> None:
+    assert len(errors(value, schema)) == 1, errors(value, schema)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        (1.0, {"type": "integer"}),
+        (None, {"type": ["string", "null"]}),
+        (1, {"enum": [1.0]}),
+        ({"x-a": 1}, {"patternProperties": {"^x-": {}}, "additionalProperties": False}),
+        (1, {"oneOf": [{"type": "string"}, {"minimum": 1}]}),
+        ("a", {"format": "date"}),
+        (1, True),
+    ],
+)
+def test_what_is_right_is_no_breach(value: Any, schema: Any) -> None:
+    assert errors(value, schema) == []
+
+
+def test_the_place_of_a_breach_is_told_and_nothing_of_the_answer() -> None:
+    schema: Any = {"properties": {"a": {"items": {"properties": {"b": {"type": "string"}}}}}}
+    (told,) = errors({"a": [{}, {"b": 4711}]}, schema)
+    assert (told.startswith("$.a[1].b: "), '"string"' in told, "4711" in told) == (True, True, False)
+    many = errors(["x" * 400] * 200, {"items": {"const": "y" * 400}})
+    assert len(many) == 51
+    assert max(map(len, many)) <= 300
+
+
+@requirement("ask.schema_errors")
+def test_an_answer_is_held_against_its_schema_in_a_worker() -> None:
+    told = json_schema.errors(shared_workers(), {"a": "b"}, {"properties": {"a": {"pattern": "^a"}}})
+    assert [(each.startswith("$.a: "), each.endswith(' "^a"')) for each in told] == [(True, True)]
+    assert json_schema.errors(shared_workers(), {"a": "a"}, {"properties": {"a": {"pattern": "^a"}}}) == []
+
+
+@requirement("ask.schema_unusable")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "https://127.0.0.1:9/schema.json"},
+        {"$ref": "http://127.0.0.1:9/schema.json#/$defs/a"},
+        {"$ref": "file:///etc/hostname"},
+        {"$ref": "other.json"},
+        {"$ref": "#/$defs/absent"},
+        {"$schema": "https://127.0.0.1:9/meta.json"},
+        {"type": "quantity"},
+        {"pattern": "("},
+        {"minimum": "one"},
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_told_before_anybody_is_asked(schema: Any) -> None:
+    assert unusable(shared_workers(), schema)
+    assert unusable(shared_workers(), {"type": "object"}) == ""
+
+
+@requirement("ask.schema_unusable")
+def test_nothing_is_fetched_for_a_schema(tmp_path: Path) -> None:
+    """A file and a server hold what it refers to, and nobody opens either."""
+    (tmp_path / "schema.json").write_text('{"type": "string"}')
+    came: list[str] = []
+
+    def answer(exchange: Exchange) -> Reply:
+        came.append(exchange.path)
+        return Reply(200, (("content-type", "application/json"),), (b'{"type": "string"}',))
+
+    with Server(answer, lambda: False) as server:
+        for address in (f"http://127.0.0.1:{server.port}/schema.json", (tmp_path / "schema.json").as_uri()):
+            assert unusable(shared_workers(), {"$ref": address})
+    assert came == []
+
+
+@requirement("ask.schema_errors")
+def test_a_pattern_that_would_try_for_ever_gives_up() -> None:
+    (told,) = errors("a" * 60 + "b", {"pattern": "^(?:(?=a)a+)+$"})
+    assert "backtracking" in told
+    assert len(errors("a" * 60 + "b", {"pattern": "^(a+)+$"})) == 1
+
+
+@requirement("ask.schema_errors")
+def test_a_schema_without_end_costs_a_sentence() -> None:
+    again: Any = {"properties": {"a": {"$ref": "#"}}}
+    schema: Any = {"type": "object", "anyOf": [again, {**again, "minProperties": 1}]}
+    value: Any = 1
+    for _ in range(40):
+        value = {"a": value}
+    with Workers(TASK, count=1, limits=Limits(seconds=4)) as few:
+        assert [each[:3] for each in json_schema.errors(few, value, schema)] == ["$: "]
+        assert json_schema.errors(few, {}, schema) == []

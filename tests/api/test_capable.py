@@ -1,0 +1,108 @@
+"""What a model takes, for whoever asks it by name: the user's word, exact ids, else no."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sightline
+from sightline.profiles.capabilities import KINDS, Said, takes
+from sightline.settings import Settings, load
+from sightline.vision.capabilities import table
+from tests.requirements import requirement
+
+SIX = ("claude-opus-4-7", "claude-sonnet-4-6", "gpt-5", "gpt-5-mini", "gemini-2.5-pro", "gemini-2.5-flash")
+
+
+def settings(home: Path, **held: object) -> Settings:
+    (home / "vision-proxy.json").write_text(json.dumps(held))
+    return load({"SIGHTLINE_HOME": str(home)})
+
+
+@requirement("profile.six")
+@pytest.mark.parametrize("model", SIX)
+@pytest.mark.parametrize("held", [{}, None], ids=["no table", "the table"])
+def test_six_models_see_and_take_pdf_whatever_the_table_says(model: str, held: dict[str, str] | None) -> None:
+    rows = table() if held is None else held
+    assert takes("vision", model, [], [], rows)
+    assert takes("pdf", model, [], [], rows)
+
+
+@requirement("profile.exports")
+@pytest.mark.parametrize(
+    ("model", "vision", "pdf", "video"),
+    [
+        ("gemini-2.5-pro", True, True, True),
+        ("models/gemini-2.5-pro", True, True, True),
+        ("gpt-5", True, True, False),
+        ("claude-sonnet-4-6[1m]", True, True, False),
+        ("anthropic/claude-opus-4-7", True, True, False),
+        ("deepseek-flash", True, False, False),
+        ("deepseek/deepseek-v4-pro", False, False, False),
+        ("deepseek/claude-opus-4-7", False, False, False),
+        ("zai/glm-5.3-flash", True, False, True),
+        ("ollama/qwen3-vl:8b", True, False, True),
+        ("ollama/gpt-oss:20b", False, False, False),
+        ("openrouter/z-ai/glm-5.3-flash", True, False, True),
+        ("gpt-5-unheard-of", False, False, False),
+        ("", False, False, False),
+    ],
+)
+def test_what_is_said_of_models(tmp_path: Path, model: str, *, vision: bool, pdf: bool, video: bool) -> None:
+    own = settings(tmp_path)
+    assert sightline.supports_vision(model, settings=own) is vision
+    assert sightline.supports_pdf(model, settings=own) is pdf
+    assert sightline.supports_video(model, settings=own) is video
+
+
+@requirement("profile.tools_exact")
+def test_the_user_s_word_comes_first(tmp_path: Path) -> None:
+    own = settings(
+        tmp_path,
+        models={"gpt-5*": {"vision": False}, "work/*": {"vision": True, "pdf": True}, "eye-?": {"video": True}},
+        upstreams={"work": {"baseUrl": "https://llm.example/v1"}, "deep": {"preset": "deepseek"}},
+    )
+    assert not sightline.supports_vision("gpt-5", settings=own)
+    assert sightline.supports_pdf("gpt-5", settings=own), "of which nothing was said"
+    assert sightline.supports_vision("work/anything", settings=own)
+    assert sightline.supports_pdf("anything", "work", settings=own)
+    assert not sightline.supports_vision("anything", settings=own)
+    assert sightline.supports_video("eye-1", settings=own)
+    assert not sightline.supports_vision("eye-1", settings=own)
+    assert not sightline.supports_vision("deep/claude-opus-4-7", settings=own), "a preset under the user's name"
+
+
+@given(st.text(max_size=40), st.text(max_size=10), st.sampled_from(KINDS))
+def test_any_name_has_an_answer_and_the_user_decides_it(model: str, host: str, kind: str) -> None:
+    hosts = [host] if host else []
+    asked = next(each for each in KINDS if each == kind)
+    assert takes(asked, model, hosts, [], {}) in (True, False)
+    assert takes(asked, model, hosts, [Said("*", {asked: True})], {}) is True
+
+
+def test_the_table_is_dated_and_holds_nothing_but_known_words() -> None:
+    held = json.loads((files("sightline") / "profiles/capabilities.json").read_bytes())
+    assert held.keys() == {"date", "source", "models"}
+    assert date.fromisoformat(held["date"]) >= date(2026, 11, 1)
+    assert len(held["models"]) > 1000
+    assert all(model == model.lower() for model in held["models"])
+    for said in held["models"].values():
+        words = said.split()
+        assert words == [kind for kind in KINDS if kind in words] != []
+
+
+def test_it_is_read_when_somebody_asks_and_not_before() -> None:
+    code = (
+        "import sightline, sys; assert 'sightline.vision.capabilities' not in sys.modules; sightline.supports_pdf;"
+        "from sightline.vision.capabilities import table; assert table.cache_info().currsize == 0;"
+        "sightline.supports_pdf('x'); assert table.cache_info().currsize == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,94 @@
+"""`list_images`: what can be seen again, and nothing of what others have seen."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.api.session import Door
+from sightline.api.session import door as users_door
+from sightline.api.views import Listed
+from tests.requirements import requirement
+from tests.scripted.pictures import paint_quadrants, some_colours
+
+
+def listed(door: Door | None = None) -> Listed:
+    found = sightline.call("list_images", {}, through=door)
+    assert isinstance(found, Listed)
+    return found
+
+
+def picture(folder: Path, name: str, seed: int) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(paint_quadrants(some_colours(seed), (40, 30)))
+    return str(folder / name)
+
+
+@requirement("tools.list_images")
+def test_images_of_the_working_folder_are_listed_and_others_when_the_user_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    one, two = tmp_path / "one", tmp_path / "two"
+    picture(one, "a.png", 1)
+    picture(two, "b.png", 2)
+    for folder, name in ((one, "a.png"), (two, "b.png")):
+        monkeypatch.chdir(folder)
+        seen = sightline.view(name)
+        assert isinstance(seen, sightline.api.View)
+        told: Any = listed().as_dict()
+        (entry,) = told["images"]
+        assert entry == {
+            "image": f"sha256:{seen.image}",
+            "mime": "image/png",
+            "width": 40,
+            "height": 30,
+            "bytes": seen.bytes,
+            "path": str(folder / name),
+        }
+    monkeypatch.chdir(tmp_path)
+    assert len(listed().images) == 2
+    monkeypatch.chdir(one)
+    monkeypatch.setenv("SIGHTLINE_LIST_IMAGES", "all")
+    assert len(listed().images) == 2
+
+
+@requirement("tools.list_images")
+def test_a_scope_lists_its_own_and_no_place_that_it_may_not_read(door: Door, folder: Path, tmp_path: Path) -> None:
+    picture(folder, "a.png", 1)
+    sightline.view("a.png", through=door)
+    assert [kept.path for kept in listed(door).images] == [str(folder / "a.png")]
+    elsewhere = replace(door, policy=replace(door.policy, roots=(tmp_path / "record",)))
+    assert [kept.path for kept in listed(elsewhere).images] == [""]
+    assert listed(replace(door, scope="another")).images == ()
+    assert listed(replace(door, here=())).images == (), "who works nowhere has found nothing there"
+
+
+@requirement("tools.list_images")
+def test_a_list_has_an_end(door: Door, folder: Path) -> None:
+    deep = folder / ("d" * 200)
+    paths = [picture(deep, f"{'n' * 100}{number}.png", number) for number in range(40)]
+    for path in paths:
+        sightline.view(path, through=door)
+    found = listed(door)
+    text: Any
+    (text,) = found.content()
+    assert found.more
+    assert 5 < len(found.images) < 40
+    assert len(text["text"]) <= 8000
+
+
+@requirement("tools.list_images")
+def test_what_was_asked_about_is_listed_too_also_under_a_name_that_is_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    picture(tmp_path, "a.png", 1)
+    os.rename(b"a.png", b"\xff\xfe.png")  # noqa: PTH104, no text is a path of it
+    sightline.analyze([os.fsdecode(b"\xff\xfe.png")], "What is it?", through=users_door())
+    assert [kept.path for kept in listed().images] == [f"{tmp_path}/\\udcff\\udcfe.png"]

@@ -1,0 +1,179 @@
+"""The web, where the host grants it to a view: off by default, and then only through the guarded dialler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.api.results import Refused, View
+from sightline.api.session import Door
+from sightline.api.session import door as users_door
+from sightline.sources.web import Grant
+from tests.api.bad import HTML, PNG
+from tests.dial.upstream import Peer, Script, Upstream, listening
+from tests.net.test_fetch import Names, at, leading, reach
+from tests.requirements import requirement
+
+
+def showing(data: bytes, status: str = "200 OK") -> Script:
+    async def script(peer: Peer) -> None:
+        await peer.request()
+        await peer.answer(data, status=status, headers=b"content-type: text/plain\r\n")
+
+    return script
+
+
+def granted(door: Door, *servers: Upstream, names: Names | None = None) -> Door:
+    return replace(door, network=Grant(names or Names(), reach(*servers)))
+
+
+async def seen_at(url: str, door: Door, **more: Any) -> View | Refused:
+    return await sightline.view.aio(url, through=door, **more)
+
+
+@requirement("view.network.granted")
+async def test_with_the_grant_what_is_at_an_address_is_seen_kept_and_recalled(door: Door) -> None:
+    async with listening(showing(PNG), secured=True) as server:
+        web = granted(door, server)
+        url = at(server, "/shot.png?x=1")
+        seen = await seen_at(url, web, crop="r=top-left")
+        assert isinstance(seen, View), seen
+        found = seen.as_dict()
+        assert (found["source"], found["mime"], found["width"], found["crop"]) == (url, "image/png", 40, [0, 0, 20, 15])
+        called = await sightline.call.aio("view_image", {"path": url}, through=web)
+        assert isinstance(called, View)
+        assert called.pixels.data == PNG
+        assert server.connections == 2
+    assert sightline.recall(found, through=door) == seen
+    again = sightline.view(f"sha256:{seen.image}", through=door)
+    assert isinstance(again, View)
+    assert again.pixels.data == PNG
+
+
+@requirement("view.network")
+async def test_without_the_grant_nobody_is_asked_or_dialled(door: Door) -> None:
+    async with listening(showing(PNG), secured=True) as server:
+        names = Names()
+        web = granted(door, server, names=names)
+        url = at(server, "/shot.png")
+        without = await seen_at(url, replace(web, network=None))
+        assert isinstance(without, Refused)
+        assert without.reason == "not_permitted"
+        assert (names.asked, server.connections) == ([], 0)
+        assert isinstance(await seen_at(url, web), View)
+        assert server.connections == 1
+
+
+@requirement("view.network", "settings.network")
+@pytest.mark.parametrize(
+    ("setting", "grant"), [(None, None), ("off", None), ("on", Grant()), ("true", None), ("network,vision", None)]
+)
+def test_the_users_own_door_has_the_network_as_the_setting_says(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, grant: Grant | None
+) -> None:
+    if setting is not None:
+        monkeypatch.setenv("SIGHTLINE_NETWORK", setting)
+    assert users_door().network == grant
+    capabilities = sightline.tools()[0]["capabilities"]
+    assert isinstance(capabilities, dict)
+    assert ("network" in capabilities) == (grant is not None)
+    assert users_door(network=True).network == Grant(), "the host's code has the last word"
+    assert users_door(network=False).network is None
+
+
+@requirement("view.network")
+def test_no_argument_of_a_tool_gives_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_TOOLSET", "network,vision")
+    refusal = sightline.call("view_image", {"path": "https://example.com/a.png"})
+    assert isinstance(refusal, Refused)
+    assert refusal.reason == "not_permitted"
+    assert isinstance(sightline.call("view_image", {"path": "a.png", "network": True}), Refused)
+
+
+@requirement("view.network.declared")
+def test_the_tool_declares_the_network_where_it_is_granted_and_only_there(door: Door) -> None:
+    def capabilities(of: Door) -> dict[str, list[str]]:
+        return {str(tool["name"]): list(tool["capabilities"]) for tool in sightline.tools(through=of)}  # type: ignore[arg-type]
+
+    without = {"view_image": ["read"], "read_file": ["read"], "edit_file": ["read", "write"], "list_images": []}
+    assert capabilities(door) == without
+    web = granted(door)
+    assert capabilities(web) == {**without, "view_image": ["read", "network"]}
+    words = [str(sightline.tools(through=each)[0]["description"]) for each in (door, web)]
+    assert ["https" in word for word in words] == [False, True]
+
+
+PLACES = {
+    "this machine": "https://127.0.0.1/a.png",
+    "a metadata service": "https://169.254.169.254/latest/",
+    "a private address in disguise": "https://[::ffff:10.0.0.1]/a.png",
+    "an old way to write one": "https://0x7f.1/a.png",
+    "a name that leads to one": "https://rebound.example.com/a.png",
+    "http": "http://example.com/a.png",
+    "a file": "file:///etc/hostname",
+    "credentials": "https://me:secret@example.com/a.png",
+}
+
+
+@requirement("view.network.guarded")
+@pytest.mark.parametrize("url", PLACES.values(), ids=PLACES)
+async def test_a_granted_view_goes_no_further_than_the_public_web(door: Door, url: str) -> None:
+    private = replace(door, network=Grant(Names([["10.0.0.1"]])))
+    refusal = sightline.view(url, through=private)  # from within a loop, where it must not raise either
+    assert isinstance(refusal, Refused)
+    assert refusal.reason == "not_permitted"
+    assert "secret" not in refusal.message
+    assert refusal == await seen_at(url, private)
+
+
+@requirement("view.network.guarded")
+async def test_a_redirect_to_a_private_place_is_refused(door: Door) -> None:
+    async with listening(leading("https://10.0.0.1/a.png"), secured=True) as server:
+        refusal = await seen_at(at(server), granted(door, server))
+        assert isinstance(refusal, Refused)
+        assert refusal.reason == "not_permitted"
+
+
+@requirement("view.network.guarded")
+@pytest.mark.parametrize(
+    ("path", "data", "status", "expected"),
+    [
+        ("/page.jpg", HTML, "200 OK", "unsupported_type"),
+        ("/page", HTML, "200 OK", "render_unavailable"),
+        ("/half.png", PNG[:-40], "200 OK", "corrupt"),
+        ("/none.png", b"", "404 Not Found", "not_found"),
+        ("/broken.png", b"", "500 Oh", "not_found"),
+    ],
+    ids=["a page named .jpg", "a page", "half an image", "nothing", "a server that fails"],
+)
+async def test_what_is_at_an_address_is_judged_by_its_bytes_like_any_file(
+    door: Door, path: str, data: bytes, status: str, expected: str
+) -> None:
+    async with listening(showing(data, status), secured=True) as server:
+        refusal = await seen_at(at(server, path), granted(door, server))
+        assert isinstance(refusal, Refused)
+        assert refusal.reason == expected
+
+
+def test_text_is_not_read_from_the_web_even_then(door: Door, folder: Path) -> None:
+    refusal = sightline.read_file("https://example.com/notes.md", through=granted(door))
+    assert isinstance(refusal, Refused)
+    assert refusal.reason == "invalid_input"
+
+
+@requirement("view.network")
+def test_file_url_permits_its_own_address_where_views_stay_offline() -> None:
+    """It is refused for the address that it names, and not because the network is off."""
+    offline = sightline.door(network=False)
+    url = "https://127.0.0.1/shot.png"
+    seen = sightline.view(url, through=offline)
+    assert isinstance(seen, Refused)
+    assert "network" in str(seen.as_dict()["message"])
+    asked = sightline.vision_analyze(prompt="?", file_url=url, through=offline)
+    assert isinstance(asked, sightline.Refused)
+    assert "URL_BLOCKED" in str(asked.as_dict())
+    assert "network" not in str(asked.as_dict())

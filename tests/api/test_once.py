@@ -1,0 +1,71 @@
+"""What there is one of in a process: many threads that ask for it at once get the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from sightline.runtime import open_shared_record, shared_runtime
+from sightline.settings import load
+from sightline.vision.bridge import once
+
+_LOOPS = """
+import asyncio, threading
+from sightline.vision.bridge import wait
+barrier, met = threading.Barrier(12), set()
+async def here(): return id(asyncio.get_running_loop())
+def ask():
+    barrier.wait()
+    met.add(wait(here()))
+threads = [threading.Thread(target=ask) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(len(met))
+"""
+
+
+def at_once(ask: Callable[[], object], threads: int = 12) -> list[object]:
+    barrier, found, often = threading.Barrier(threads), [], sys.getswitchinterval()
+
+    def asks() -> None:
+        barrier.wait()
+        found.append(ask())
+
+    running = [threading.Thread(target=asks) for _ in range(threads)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for each in running:
+            each.start()
+        for each in running:
+            each.join()
+    finally:
+        sys.setswitchinterval(often)
+    return found
+
+
+def test_what_is_made_once_is_made_once_for_all_threads() -> None:
+    met = threading.Event()
+
+    @once
+    def made(name: str) -> object:
+        met.wait(0.05)  # long enough for the others to come
+        return object()
+
+    assert len(set(map(id, at_once(lambda: made("x"))))) == 1
+    assert made("y") is not made("x")
+
+
+def test_all_looks_of_a_process_wait_in_one_event_loop() -> None:
+    for _ in range(3):
+        told = subprocess.run([sys.executable, "-c", _LOOPS], capture_output=True, text=True, check=True, timeout=60)
+        assert told.stdout == "1\n"
+
+
+def test_looks_that_begin_at_once_know_the_same_providers(tmp_path: Path) -> None:
+    settings = load({"SIGHTLINE_HOME": str(tmp_path), "SIGHTLINE_SEER": "local"})
+    record = open_shared_record(tmp_path, "memory")
+
+    assert len(set(map(id, at_once(lambda: shared_runtime(settings, record))))) == 1

@@ -1,0 +1,304 @@
+"""`sightline.prepare`: one body through the whole pipeline, as objects or bytes, here or in an event loop."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.api import Refused, door
+from sightline.api.bodies import Prepared
+from sightline.model.geometry import Size
+from sightline.model.image import Picture
+from sightline.model.marks import MARKER
+from sightline.model.sizing import tokens
+from sightline.pixels.probe import probe
+from sightline.profiles.lookup import profile
+from sightline.settings.upstreams import NOBODY
+from tests.engine.parts import encoded, picture
+from tests.proxy.running import NOTHING_ON_LOOPBACK
+from tests.requirements import requirement
+from tests.scripted.models import DEEPSEEK
+from tests.scripted.provider import Provider
+from tests.wire import test_model_message as sdk
+from tests.wire.bodies import block, body, calling, part, text, tool, user
+
+SMALL = picture()
+WIDE = picture(1, (3000, 40))
+DESCRIBED = "<vision_proxy_description"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTLINE_UPSTREAMS", NOTHING_ON_LOOPBACK)
+
+
+def prepared(request: Any, **where: Any) -> Prepared:
+    done = sightline.prepare(request, **where)
+    assert isinstance(done, Prepared), done
+    return done
+
+
+def asking(*held: bytes, model: str = "gpt-6") -> dict[str, Any]:
+    return {**body(user(text("what is it"), *(part(encoded(data)) for data in held))), "model": model}
+
+
+@requirement("library.prepare", "body.graft")
+def test_a_tool_s_image_is_moved_and_all_else_is_the_same_object() -> None:
+    request = body(calling("c1"), tool("c1", text("a page"), part(encoded(SMALL))), temperature=0.5)
+    before = copy.deepcopy(request)
+    done = prepared(request, wire="openai_chat", model="gpt-6")
+    assert request == before
+    assert done.changed
+    messages = done.body["messages"]
+    assert messages[1] == tool("c1", text("a page"), text(MARKER))
+    assert messages[2]["content"][1] == part(encoded(SMALL))
+    assert messages[0] is request["messages"][0]  # type: ignore[index]
+    assert set(done.body) == set(request), "nothing is added"
+    (line,) = done.receipt.sights
+    assert (line.place, line.fate, bool(line.why)) == ("/messages/1/content/1", "shown", True)
+
+
+@requirement("library.prepare", "law.1")
+@pytest.mark.parametrize("request_body", [asking(SMALL), asking(), {}, {"model": "m"}, [], [user(text("hello"))]])
+def test_without_a_change_the_same_object_comes_back(request_body: Any) -> None:
+    done = prepared(request_body, wire="openai_chat", model="gpt-6")
+    assert done.body is request_body
+    assert not done.changed
+    raw = json.dumps(request_body).encode()
+    assert prepared(raw, wire="openai_chat", model="gpt-6").body is raw
+
+
+@requirement("refer.off", "library.prepare")
+def test_a_pasted_image_gets_its_reference_where_that_is_asked_for() -> None:
+    request = [user(part(encoded(SMALL)), text("what is it"))]
+    named = text(f"[image sha256:{sha256(SMALL).hexdigest()}]")
+    plain, done = (prepared(request, wire="openai_chat", model="gpt-6", references=asked) for asked in (False, True))
+    assert plain.body is request
+    assert done.body == [user(named, part(encoded(SMALL)), text("what is it"))]
+    assert prepared(done.body, wire="openai_chat", model="gpt-6", references=True).body is done.body
+    alone = [{"role": "user", "content": part(encoded(SMALL))}]  # some write a part where a list is meant
+    assert prepared(alone, wire="openai_chat", model="gpt-6", references=True).body == [
+        user(named, part(encoded(SMALL)))
+    ]
+
+
+@requirement("library.prepare")
+def test_bytes_give_the_bytes_that_objects_give() -> None:
+    request = [calling("c1"), tool("c1", part(encoded(SMALL)))]
+    for given in (request, {"messages": request}):
+        raw = json.dumps(given, indent=1).encode()
+        done = prepared(raw, wire="openai_chat", model="gpt-6")
+        assert json.loads(done.body) == prepared(given, wire="openai_chat", model="gpt-6").body
+        assert done.body.startswith(raw[:20])
+
+
+@requirement("library.spare")
+@pytest.mark.parametrize("raw", [b"", b"nonsense", b'{"a": 1', b"[1, 2", b'"text"', b"\xff\xfe{}"])
+def test_bytes_that_nobody_can_read_come_back_with_a_note(raw: bytes) -> None:
+    done = prepared(raw, wire="anthropic")
+    assert done.body is raw
+    assert (len(done.receipt.notes), "JSON" in done.receipt.notes[0]) == (1, True)
+
+
+@requirement("library.prepare", "fit.crowd", "receipts.tokens")
+def test_an_image_is_made_to_fit_and_the_receipt_says_what_it_cost() -> None:
+    crowd = [block(encoded(data)) for data in (WIDE, *[SMALL] * 20)]
+    done = prepared([user(*crowd)], wire="anthropic", model="claude-opus-5-5")
+    source = done.body[0]["content"][0]["source"]
+    data = b64decode(source["data"])
+    seen = probe(data, len(data))
+    assert isinstance(seen, Picture)
+    assert seen.size.edge <= 2000
+    line, *others = done.receipt.sights
+    sizing = profile("anthropic", "anthropic", "claude-opus-5-5").sizing
+    assert line.fate == "refitted"
+    assert all(fact in line.why for fact in (f"{seen.size} {seen.mime}", "3000x40", "2000 px"))
+    assert (line.before, line.after) == (tokens(Size(3000, 40), sizing), tokens(seen.size, sizing))
+    each = tokens(Size(320, 240), sizing)
+    assert {(other.fate, other.why, other.before, other.after) for other in others} == {("shown", "", each, each)}
+
+
+@requirement("library.prepare", "mode.fallback")
+@pytest.mark.parametrize("wire", ["openai_chat", "model_message", "mcp", "acp"])
+def test_a_blind_model_gets_words_from_the_upstream_s_own_seeing_model(wire: str) -> None:
+    held: dict[str, Any] = {
+        "openai_chat": [user(part(encoded(SMALL)))],
+        "model_message": [sdk.calling("c1"), sdk.tool(sdk.answered("c1", sdk.content(sdk.media(encoded(SMALL)))))],
+        "mcp": [{"type": "image", "data": encoded(SMALL), "mimeType": "image/png"}],
+        "acp": [{"type": "image", "data": encoded(SMALL), "mimeType": "image/png"}],
+    }
+    with Provider(DEEPSEEK) as provider:
+        there = {"wire": wire, "model": "deepseek-v4-pro", "upstream": f"deepseek={provider.url}"}
+        done = prepared(held[wire], **there)
+        again = prepared(held[wire], **there)
+        asked = len(provider.exchanges)
+    written = json.dumps(done.body)
+    assert DESCRIBED in written
+    assert encoded(SMALL) not in written
+    assert (done.receipt.sights[0].fate, done.receipt.sights[0].why) == ("told", "by deepseek/deepseek-flash")
+    assert again == done
+    assert asked == 1, "a description is paid once"
+
+
+def reading(file: Path, *later: Any) -> dict[str, Any]:
+    """A conversation in which a file was read that can be read again."""
+    file.write_bytes(SMALL)
+    call = calling("c1")
+    made: Any = call["tool_calls"]
+    made[0]["function"]["arguments"] = json.dumps({"path": str(file)})
+    told = [call, tool("c1", part(encoded(SMALL))), {"role": "assistant", "content": "I see"}, *later]
+    return body(user(text("look")), *told, tools=[{"type": "function", "function": {"name": "read"}}])
+
+
+@requirement("library.prepare")
+def test_retention_is_what_the_caller_says(tmp_path: Path) -> None:
+    request = reading(tmp_path / "c1.png", user(text("go on")))
+    for word, fate in (("off", "shown"), ("turns:0", "retired"), ("turns:1", "shown")):
+        done = prepared(request, wire="openai_chat", model="gpt-6", retention=word)
+        assert [line.fate for line in done.receipt.sights] == [fate], word
+        assert ("viewed earlier" in json.dumps(done.body)) == (fate == "retired")
+
+
+@requirement("library.prepare")
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"wire": "telegraph"}, "'telegraph'"),
+        ({"wire": "mcp", "upstream": "nobody"}, "'nobody'"),
+        ({"wire": "mcp", "retention": "sometimes"}, "retention: "),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], word: str) -> None:
+    answer = sightline.prepare({}, **wrong)
+    assert isinstance(answer, Refused)
+    assert answer.reason == "invalid_input"
+    assert word in answer.message
+
+
+@requirement("library.prepare")
+def test_without_a_name_the_wire_is_known_by_the_shape_of_objects_and_not_of_bytes() -> None:
+    request = [sdk.calling("c1"), sdk.tool(sdk.answered("c1", sdk.content(sdk.media(encoded(SMALL)))))]
+    assert prepared(request).body == sightline.hoist(request)
+    answer = sightline.prepare(json.dumps(request).encode())
+    assert isinstance(answer, Refused)
+    assert "model_message" in answer.message
+
+
+@requirement("library.spare")
+@pytest.mark.parametrize("odd", [None, "text", '{"messages": []}', 7, object()])
+def test_what_is_no_body_comes_back_as_it_is_with_a_note(odd: Any) -> None:
+    done = prepared(odd, wire="openai_chat")
+    assert done.body is odd
+    assert (len(done.receipt.notes), "JSON" in str(done.receipt)) == (1, True)
+    assert prepared(odd).receipt == done.receipt
+
+
+@requirement("library.spare")
+def test_a_fault_of_our_own_leaves_the_body_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    odd = reading(tmp_path / "c1.png", {"role": "user", "content": {1, 2}})  # a set has no name in a conversation
+    done = prepared(odd, wire="openai_chat", model="gpt-6")
+    assert done.body is odd
+    assert "Sightline" in done.receipt.notes[0]
+    assert "TypeError" in caplog.text
+
+
+@requirement("library.sync_async")
+async def test_it_may_be_awaited() -> None:
+    request = body(calling("c1"), tool("c1", part(encoded(SMALL))))
+    done = await sightline.prepare.aio(request, wire="openai_chat", model="gpt-6")
+    assert done == prepared(request, wire="openai_chat", model="gpt-6")
+
+
+@contextmanager
+def recorded_proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that notes where it was asked to connect, and goes nowhere."""
+    heard: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            with client:
+                heard.append(client.recv(4096).partition(b"\r\n")[0])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", heard
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+@requirement("library.lent")
+@pytest.mark.parametrize(("upstream", "agreed"), [(None, False), ("deepseek", False), (None, True)])
+def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
+    upstream: str | None, agreed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
+    door().record.consent("deepseek", agreed)
+    with recorded_proxy() as (address, heard):
+        monkeypatch.setenv("HTTPS_PROXY", address)
+        held = [{"type": "image", "data": encoded(SMALL), "mimeType": "image/png"}]
+        done = prepared(held, wire="mcp", model="deepseek-v4-pro", upstream=upstream)
+    assert bool(heard) == (upstream is not None or agreed)
+    assert done.receipt.upstream == "deepseek"
+    assert done.receipt.sights[0].fate == "told", "by the local reader"
+    assert "sk-secret" not in repr(done)
+
+
+@requirement("library.prepare")
+@pytest.mark.parametrize(
+    ("model", "upstream", "name"),
+    [
+        ("deepseek-v4-pro", "deepseek", "deepseek-v4-pro"),
+        ("deepseek/deepseek-v4-pro", "deepseek", "deepseek-v4-pro"),
+        ("openrouter/deepseek/deepseek-v4-pro", "openrouter", "deepseek/deepseek-v4-pro"),
+        ("claude-opus-5-5", "anthropic", "claude-opus-5-5"),
+        ("nobody-knows-it", NOBODY.name, "nobody-knows-it"),
+        (None, NOBODY.name, ""),
+    ],
+)
+def test_content_that_says_nothing_of_its_provider_goes_to_whoever_the_model_belongs_to(
+    model: str | None, upstream: str, name: str
+) -> None:
+    receipt = prepared([text("hello")], wire="mcp", model=model).receipt
+    assert (receipt.upstream, receipt.model) == (upstream, name)
+
+
+def test_a_program_that_ends_leaves_nothing_behind_and_says_nothing() -> None:
+    code = (
+        "import os, sightline\n"
+        "from tests.wire.bodies import calling, tool, part\n"
+        f"held = [calling('c1'), tool('c1', part({encoded(SMALL)!r}))]\n"
+        "first = sightline.prepare(held, wire='openai_chat', model='gpt-6')\n"
+        "child = os.fork()\n"
+        "again = sightline.prepare(held, wire='openai_chat', model='gpt-6')\n"
+        "if child:\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+        "print(first == again)\n"
+    )
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.split() == ["True", "True"]

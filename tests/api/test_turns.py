@@ -1,0 +1,116 @@
+"""How often a model may have somebody asked in a turn, and what it means that it asks itself."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sightline
+from sightline.api import Analysis, Door, Refused, door
+from sightline.api.session import UNNAMED, Turns
+from tests.api.eyes import eyes, named, sent
+from tests.engine.parts import ScriptedSeer, Stage, Talk, all_words, picture
+from tests.engine.test_turns import FAILED, digest
+from tests.requirements import requirement
+from tests.scripted.provider import Provider
+
+
+@pytest.fixture(autouse=True)
+def _working(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shot.png").write_bytes(picture())
+
+
+def use(monkeypatch: pytest.MonkeyPatch, provider: Provider, **more: str) -> None:
+    for name, value in named(provider, **more).items():
+        monkeypatch.setenv(name, value)
+
+
+def call(question: str, through: Door | None = None) -> Any:
+    return sightline.call("analyze_image", {"images": ["shot.png"], "question": question}, through=through)
+
+
+@requirement("seer.calls")
+def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("an answer") as provider:
+        use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="2")
+        asked = [call(question) for question in ("one?", "one?", "two?", "one?", "three?", "two?")]
+        assert [type(each) for each in asked] == [Analysis] * 4 + [Refused, Analysis]
+        no = asked[4].as_dict()
+        assert {**no, "message": ""} == {"ok": False, "reason": "unavailable", "message": ""}
+        assert "maxToolCallsPerTurn" in no["message"]
+        assert "`sightline config set`" in no["message"]
+        assert len(provider.exchanges) == 2
+        (entry,) = door().record.entries("vision_proxy.skip")
+        assert entry.images == (digest(),)
+        assert entry.about["question"] == "three?"
+        # A person is no model, a program is its own master, and another turn has calls of its own.
+        assert isinstance(sightline.describe("shot.png", question="four?"), Analysis)
+        assert isinstance(sightline.analyze("shot.png", "five?"), Analysis)
+        for turn in ("t1", "t2"):
+            found = [call(f"{turn} {number}", door(turn=turn)) for number in range(3)]
+            assert [type(each) for each in found] == [Analysis, Analysis, Refused]
+        bound = [sightline.analyze("shot.png", f"six {number}", through=door(turn="t3")) for number in range(3)]
+        assert isinstance(bound[2], Refused)
+
+
+@requirement("seer.calls")
+def test_without_a_limit_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("an answer") as provider:
+        use(monkeypatch, provider, SIGHTLINE_MAX_TOOL_CALLS_PER_TURN="0")
+        assert all(isinstance(call(f"number {number}?"), Analysis) for number in range(12))
+
+
+@requirement("seer.calls.unnamed")
+def test_calls_of_no_turn_are_of_a_new_one_after_a_minute_without_any() -> None:
+    now = 0.0
+    turns = Turns(lambda: now)
+    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False]
+    assert [turns.takes("named", 1) for _ in range(2)] == [True, False]
+    now = 59.0
+    assert not turns.takes(UNNAMED, 2)
+    now = 60.5
+    assert [turns.takes(UNNAMED, 2) for _ in range(3)] == [True, True, False], "those that were refused are none"
+    assert not turns.takes("named", 1), "a turn that has a name lasts"
+    now = 3599.0
+    assert not turns.takes("named", 1)
+    now = 3601.0
+    assert turns.takes("named", 1), "and not for ever"
+
+
+@requirement("tell.context.tool")
+def test_a_model_that_asks_itself_sends_its_question_and_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    with eyes("an answer") as provider:
+        use(monkeypatch, provider)
+        stage = Stage(ScriptedSeer(), record=door().record, context=True)
+        asyncio.run(stage.prepare(Talk().say("my secret", picture()).body))
+        call("What colour?", replace(door(), turn="t"))
+        told, asked, images = sent(provider)
+        assert asked == "What colour?"
+        assert "secret" not in told
+        assert images == [picture()]
+        assert len(provider.exchanges) == 1
+
+
+@requirement("tell.holds", "FR-3.3")
+@pytest.mark.parametrize("line", [FAILED, "wrong words"])
+def test_redescribe_changes_what_stands_in_conversations(monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
+    with eyes("the right words") as provider:
+        use(monkeypatch, provider)
+        stage = Stage(ScriptedSeer([line, "others"]), record=door().record, context=True)
+        talk = Talk().say("one", picture())
+
+        async def told() -> list[str]:
+            return all_words(await stage.prepare(talk.body))
+
+        (before,) = asyncio.run(told())
+        assert "the right words" not in before
+        assert isinstance(sightline.describe("shot.png", save=True), Analysis)
+        (after,) = asyncio.run(told())
+        assert "the right words" in after
+        talk.read(("b.png", picture(1)))
+        assert asyncio.run(told())[0] == after

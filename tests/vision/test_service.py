@@ -1,0 +1,156 @@
+"""The pipeline of every question to a seer, with a real record and scripted seers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sightline.model.asking import Usage
+from sightline.model.geometry import Size
+from sightline.model.image import Image
+from sightline.model.ports import Record, Seer
+from sightline.model.refusal import Refusal
+from sightline.store import open_record
+from sightline.vision.chooser import Candidate
+from sightline.vision.prompts import Prompt
+from sightline.vision.results import CacheRule, Quota, VisionImage, VisionRequest, VisionResult
+from sightline.vision.service import VisionService
+from tests.engine.parts import ScriptedSeer, turns
+
+IMAGE = Image("1" * 64, "image/png", Size(4, 3), b"the file's bytes")
+NOBODY = Refusal("unavailable", "no candidate")
+FAILED = Refusal("unavailable", "it failed")
+UNAGREED = Refusal("no_consent", "not agreed")
+
+
+@pytest.fixture
+def record() -> Iterator[Record]:
+    opened = open_record(Path("unused"), kind="memory")
+    yield opened
+    opened.close()
+
+
+def service(record: Record, *seers: Seer | Refusal) -> VisionService:
+    async def choose(*_: object) -> Sequence[Candidate]:
+        return [Candidate(each) for each in seers]
+
+    return VisionService(record, choose, price=lambda candidate, usage: 0.5, cache_size=8)
+
+
+def request(**more: Any) -> VisionRequest:
+    async def fit(seer: Seer, form: str) -> Sequence[Image]:
+        return [IMAGE]
+
+    given: dict[str, Any] = {
+        "scope": "scope",
+        "prompt": Prompt("look", "what?"),
+        "fit": fit,
+        "identity": ["test"],
+        "entries": lambda attempt: [attempt.as_entry("vision_proxy.tool_call", (IMAGE.sha256,), {})],
+        "nobody": NOBODY,
+        "images": (VisionImage(IMAGE),),
+        "sha256s": (IMAGE.sha256,),
+        "cache": CacheRule(in_memory=True),
+    }
+    return VisionRequest(**{**given, **more})
+
+
+async def test_a_known_answer_is_free_and_takes_no_quota(record: Record) -> None:
+    seer, taken = ScriptedSeer(["words"], usage=Usage(9, 1)), list[int]()
+    vision, quota = service(record, seer), Quota(lambda: taken.append(1))
+    first, again = [await vision.look(request(quota=quota)) for _ in range(2)]
+    assert isinstance(first, VisionResult)
+    assert isinstance(again, VisionResult)
+    assert (first.answer.text, first.cached, first.cost_usd) == ("words", False, 0.5)
+    assert (again.answer.text, again.cached, again.cost_usd) == ("words", True, None)
+    assert (len(seer.asked), len(taken)) == (1, 1)
+    assert [(each.cache_hit, each.cost_usd) for each in record.entries()] == [(False, 0.5), (True, None)]
+
+
+async def test_a_caller_without_quota_is_refused_and_the_ledger_says_why(record: Record) -> None:
+    seer, no = ScriptedSeer(), Refusal("unavailable", "too often")
+    assert await service(record, seer).look(request(quota=Quota(lambda: no, about={"question": "what?"}))) is no
+    assert seer.asked == []
+    (entry,) = record.entries()
+    assert (entry.kind, entry.about) == ("vision_proxy.skip", {"question": "what?", "reason": str(no)})
+
+
+async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once(record: Record) -> None:
+    seer, taken = ScriptedSeer(["words"]), list[int]()
+    seer.gate.clear()
+    given_back = list[int]()
+    vision = service(record, seer)
+    quota = Quota(lambda: taken.append(1), lambda: given_back.append(1))
+    looks = [asyncio.ensure_future(vision.look(request(quota=quota))) for _ in range(3)]
+    await turns(lambda: len(taken) == 3)
+    seer.gate.set()
+    made = await asyncio.gather(*looks)
+    assert [isinstance(each, VisionResult) and each.cached for each in made] == [False, True, True]
+    assert (len(seer.asked), len(taken), len(given_back)) == (1, 3, 2)
+
+
+async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(record: Record) -> None:
+    seer, saved = ScriptedSeer(["words"]), list[tuple[str, str]]()
+    seer.gate.clear()
+    vision = service(record, seer)
+
+    def save(result: VisionResult, prompt: str) -> Refusal | None:
+        saved.append((result.answer.text, prompt))
+        return None
+
+    rule = CacheRule(version=lambda form: f"v {form}", save=save, refresh=True)
+    first = asyncio.ensure_future(vision.look(request()))
+    await turns(lambda: seer.asked)
+    second = asyncio.ensure_future(vision.look(request(cache=rule)))
+    await asyncio.sleep(0)
+    seer.gate.set()
+    await asyncio.gather(first, second)
+    assert (saved, len(seer.asked)) == ([("words", "v none")], 1)
+    failing = replace(rule, save=lambda result, prompt: FAILED)
+    assert await vision.look(request(cache=failing)) == FAILED, "that it could not be saved is told"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected", "text"),
+    [
+        ([UNAGREED, "two"], None, "two"),
+        ([FAILED, "two"], None, "two"),
+        ([UNAGREED, FAILED], UNAGREED, ""),
+        ([], NOBODY, ""),
+    ],
+)
+async def test_candidates_are_asked_in_turn(
+    record: Record, lines: list[str | Refusal], expected: Refusal | None, text: str
+) -> None:
+    seers = [each if each is UNAGREED else ScriptedSeer([each], name=f"up/{n}") for n, each in enumerate(lines)]
+    made = await service(record, *seers).look(request())
+    if isinstance(made, Refusal):
+        assert made == expected
+    else:
+        assert (made.answer.text, made.instead) == (text, UNAGREED if UNAGREED in lines else None)
+
+
+async def test_only_the_first_candidate_is_asked_where_a_request_wants_it_so(record: Record) -> None:
+    one, two = ScriptedSeer([FAILED], name="up/one"), ScriptedSeer(["two"], name="up/two")
+    made = await service(record, one, two).look(request(first_only=True))
+    assert isinstance(made, Refusal)
+    assert (made.code, made.stage, two.asked) == ("unavailable", "provider", [])
+    read = await service(record, UNAGREED, two).look(request(first_only=True))
+    assert isinstance(read, VisionResult)
+    assert (read.seer, read.instead) == ("up/two", UNAGREED)
+
+
+async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(record: Record) -> None:
+    seer = ScriptedSeer(["no", "yes"], usage=Usage(10, 1))
+    made = await service(record, seer).look(request(fault=lambda text: "" if text == "yes" else "it is not yes"))
+    assert isinstance(made, VisionResult)
+    assert (made.answer.text, made.answer.usage, len(seer.asked)) == ("yes", Usage(20, 2), 2)
+    assert [each.usage for each in record.entries()] == [Usage(20, 2)]
+    never = await service(record, ScriptedSeer(["no"])).look(request(identity=["other"], fault=lambda text: "never"))
+    assert isinstance(never, Refusal)
+    assert never.stage == "answer"

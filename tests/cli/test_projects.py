@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli.agents import AGENTS
-from sightline.cli.launch import Launch, Place, launch
+from sightline.agents import AGENTS
+from sightline.agents.launch import Launch, Place
+from sightline.agents.programs import launch
 from sightline.model.refusal import Refusal
 from tests.cli.command import assert_refused, sightline
 from tests.cli.test_launch import FOLDER, HERE, HOME

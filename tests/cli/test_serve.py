@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from sightline.agents import AGENTS
 from sightline.cli.address import bind
-from sightline.cli.agents import AGENTS
 from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline
 from tests.proxy.asking import ask_chat, pasted_chat

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 
+from sightline.agents import explain_omission
 from sightline.cli import compose, logs
-from sightline.cli.agents import omits
 from sightline.cli.verb import say
 from sightline.model.receipt import Omission, Receipt
 from sightline.server import serve_app
@@ -127,11 +127,11 @@ def _tell(receipt: Receipt) -> None:
 
 
 def _warn(omission: Omission) -> None:
-    say(omits(omission.client, omission.model))
+    say(explain_omission(omission.client, omission.model))
 
 
 def _log_omission(omission: Omission) -> None:
-    logs.warned([omits(omission.client, omission.model)])
+    logs.warned([explain_omission(omission.client, omission.model)])
 
 
 def _keep_quiet(receipt: Receipt) -> None:

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from socket import socket
 
+from sightline.agents import AGENTS
 from sightline.cli import logs
 from sightline.cli.address import add_address, bind, no_folder, url_on, whole
-from sightline.cli.agents import AGENTS
 from sightline.cli.verb import refused, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -105,7 +105,7 @@ def _banner(address: str, *, guarded: bool) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
-        yield f"  {agent.title:<12} {agent.at(address).brief}"
+        yield f"  {agent.title:<12} {agent.render(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
     if find_spec("mcp") is not None:
         yield f"  {'MCP hosts':<12} {address}/mcp"

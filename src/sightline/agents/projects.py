@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.cli.launch.started import Place, parsed, part
+from sightline.agents.launch import Place
+from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
 
 NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL)_\w+"
@@ -63,16 +64,16 @@ def settings_that_steer(
     `keys` are names with dots for objects in objects; `env` matches variables that the file sets under `env`. What
     cannot be parsed here but may be readable to the agent is searched as text.
     """
-    tree = parsed(text)
+    tree = parse_json(text)
     if tree is None:
         if _may_steer(text, keys, env):
             yield Steering(file, "something that cannot be read here")
         return
     for key in keys:
         *above, last = key.split(".")
-        if part(tree, *above).get(last):
+        if get_object(tree, *above).get(last):
             yield Steering(file, key)
-    for name in part(tree, "env") if env else ():
+    for name in get_object(tree, "env") if env else ():
         if env and env.fullmatch(name):
             yield Steering(file, name)
 

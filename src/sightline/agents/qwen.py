@@ -9,31 +9,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.projects import (
-    NETWORK,
-    Steering,
-    refuse,
-    say_ignored,
-    settings_that_steer,
-    variables_that_steer,
-)
-from sightline.cli.launch.started import (
+from sightline.agents.agent import Agent, SetupRequest, Target
+from sightline.agents.launch import (
     FILES,
     Launch,
     Place,
-    address_of,
-    behind,
-    expanded,
-    merged,
-    of_project,
-    options,
-    part,
-    version_for,
-    without,
+    choose_version,
+    find_address,
+    find_options,
+    remove_options,
+    resolve_upstream,
+    say_project_decides,
 )
+from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer, variables_that_steer
+from sightline.agents.settings_files import expand_variables, get_object, merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
@@ -55,97 +48,101 @@ _Variables = tuple[Mapping[str, Any], str]  # and the project's file that sets t
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    user, system = _own_settings(place)
-    home, trusted = home_of(place), _trusts(place)
+    user, system = _read_own_settings(place)
+    home, trusted = _get_home(place), _trusts(place)
     steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("Qwen Code", steering, "trust the folder in Qwen Code (/trust), and repeat")
     settings = [user, place.json(_OF_PROJECT) if trusted else {}, system]
     providers: dict[str, Any] = {}
     for each in settings:
-        providers |= part(each, "modelProviders")
+        providers |= get_object(each, "modelProviders")
     named: dict[str, tuple[WireName, str]] = {}
-    sealed = {kind: [_entry(one, kind, place, named) for one in _list(found)] for kind, found in providers.items()}
-    file = merged(system, {"model": _SEEING, **({"modelProviders": sealed} if sealed else {})})
+    sealed = {
+        kind: [_point_entry(one, kind, place, named) for one in _as_list(found)] for kind, found in providers.items()
+    }
+    file = merge(system, {"model": _SEEING, **({"modelProviders": sealed} if sealed else {})})
     if steering:  # without a record of trust it then reads nothing of the project
-        file = merged(file, {"security": {"folderTrust": {"enabled": True}}})
-    flags: Mapping[str, Any] = {"OPENAI_BASE_URL": next(options(argv, _FLAG), "")}
-    layers = [(flags, ""), (place.env, ""), *_dotenvs(place, home, trusted=trusted), *_of_settings(settings)]
-    formerly, pointed, notes = _variables(place, layers)
+        file = merge(file, {"security": {"folderTrust": {"enabled": True}}})
+    flags: Mapping[str, Any] = {"OPENAI_BASE_URL": next(find_options(argv, _FLAG), "")}
+    layers = [(flags, ""), (place.env, ""), *_list_dotenvs(place, home, trusted=trusted), *_list_variables(settings)]
+    formerly, pointed, notes = _choose_addresses(place, layers)
     env = {**place.env, **pointed, _SYSTEM: f"{FILES}/{_FILE}"}
     files = {_FILE: json.dumps(file, ensure_ascii=False)}
     note = say_ignored("Qwen Code", steering) or notes
-    return Launch(tuple(without(argv, _FLAG)), env, formerly, named, files, note)
+    return Launch(tuple(remove_options(argv, _FLAG)), env, formerly, named, files, note)
 
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return what a project that is not trusted says about where keys and images go."""
-    own = _own_settings(place)
-    return [] if _trusts(place) or _is_careful(*own) else [*_steering(place, *own)]
+    own = _read_own_settings(place)
+    return [] if _trusts(place) or _is_careful(*own) else [*_list_steering(place, *own)]
 
 
-def _own_settings(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read_own_settings(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings of the user and of the system."""
     given = place.env.get(_SYSTEM, "")
-    return place.json(home_of(place) / "settings.json"), place.json(given) if given else {}
+    return place.json(_get_home(place) / "settings.json"), place.json(given) if given else {}
 
 
 def _trusts(place: Place) -> bool:
     own = place.env.get("QWEN_CODE_TRUSTED_FOLDERS_PATH")
-    return place.trusts(Path(own or home_of(place) / "trustedFolders.json"))
+    return place.trusts(Path(own or _get_home(place) / "trustedFolders.json"))
 
 
 def _is_careful(*settings: Mapping[str, Any]) -> bool:
     """Whether it reads nothing of a project that its record does not trust."""
-    return any(part(each, "security", "folderTrust").get("enabled") is True for each in settings)
+    return any(get_object(each, "security", "folderTrust").get("enabled") is True for each in settings)
 
 
-def _steering(place: Place, *settings: Mapping[str, Any]) -> Iterator[Steering]:
+def _list_steering(place: Place, *settings: Mapping[str, Any]) -> Iterator[Steering]:
     """What a project that is not trusted says about where keys and images go."""
-    entries = [one for each in settings for found in part(each, "modelProviders").values() for one in _list(found)]
+    entries = [
+        one for each in settings for found in get_object(each, "modelProviders").values() for one in _as_list(found)
+    ]
     keys = {re.escape(str(one["envKey"])) for one in entries if isinstance(one, dict) and one.get("envKey")}
     names = re.compile("|".join((_STEERING, *sorted(keys))), re.IGNORECASE)
     if not place.at_home:
         text = place.read(place.folder / _OF_PROJECT) or ""
         yield from settings_that_steer(_OF_PROJECT, text, _STEERS + (_CHOOSES if entries else ()), names)
-    if (nearest := _nearest_dotenv(place)) is not None:
+    if (nearest := _find_nearest_dotenv(place)) is not None:
         yield from variables_that_steer(place, nearest, names)
 
 
-def home_of(place: Place) -> Path:
+def _get_home(place: Place) -> Path:
     return Path(place.env.get("QWEN_HOME") or place.home / ".qwen")
 
 
-def _list(found: object) -> list[object]:
+def _as_list(found: object) -> list[object]:
     return found if isinstance(found, list) else []
 
 
-def _entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireName, str]]) -> object:
+def _point_entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireName, str]]) -> object:
     """A model of the user's with its address here, declared as seeing."""
     if not isinstance(entry, dict) or kind not in _KINDS:
         return entry
     _, version, api = _KINDS[kind]
     base, said = place.address, entry.get("baseUrl")
-    theirs = address_of(expanded(said, place.env))
+    theirs = find_address(expand_variables(said, place.env))
     if said and not theirs and not place.flagged:  # nobody can know what it means: it stays as it is
         return entry
     if theirs and not place.flagged:
         name = next((known for known, each in named.items() if each == (api, theirs)), f"qwen-{len(named) + 1}")
         named[name] = (api, theirs)
         base = f"{place.address}/u/{name}"
-        version = version_for(theirs, version)
-    return merged(entry, {"baseUrl": base + version, **_SEEING})
+        version = choose_version(theirs, version)
+    return merge(entry, {"baseUrl": base + version, **_SEEING})
 
 
-def _dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
+def _list_dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
     """The nearest file of a project that is trusted, then the user's own."""
-    if trusted and (nearest := _nearest_dotenv(place)) is not None:
+    if trusted and (nearest := _find_nearest_dotenv(place)) is not None:
         yield place.dotenv(nearest), str(nearest)
     for own in dict.fromkeys((home / ".env", place.home / ".qwen" / ".env", place.home / ".env")):
         yield place.dotenv(own), ""
 
 
-def _nearest_dotenv(place: Place) -> Path | None:
+def _find_nearest_dotenv(place: Place) -> Path | None:
     """The file of variables that it reads in a project: the first one on the way up to the home folder."""
     homes = [home for home in (place.home, place.real_home) if home is not None]
     within = [folder for folder in place.above if not any(folder in (home, *home.parents) for home in homes)]
@@ -153,15 +150,15 @@ def _nearest_dotenv(place: Place) -> Path | None:
     return next((name for name in names if place.read(name) is not None), None)
 
 
-def _of_settings(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variables]:
+def _list_variables(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variables]:
     user, project, system = settings
     for each, where in ((system, ""), (project, ".qwen/settings.json"), (user, "")):
-        yield part(each, "env"), where
+        yield get_object(each, "env"), where
     for each, where in ((system, ""), (project, ".qwen/settings.json"), (user, "")):
-        yield {"OPENAI_BASE_URL": part(each, "security", "auth").get("baseUrl")}, where
+        yield {"OPENAI_BASE_URL": get_object(each, "security", "auth").get("baseUrl")}, where
 
 
-def _variables(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireName, str], dict[str, str], str]:
+def _choose_addresses(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireName, str], dict[str, str], str]:
     """Where each kind of provider was asked until now, the variables that point it here, and who has said it."""
     formerly: dict[WireName, str] = {}
     pointed: dict[str, str] = {}
@@ -169,10 +166,56 @@ def _variables(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireNam
     for variable, version, api in _KINDS.values():
         said = ((values.get(variable), where) for values, where in layers)
         # One that is no address is refused in clear words, not passed over.
-        found = ((behind(expanded(url, place.env)), where) for url, where in said if url and isinstance(url, str))
+        found = (
+            (resolve_upstream(expand_variables(url, place.env)), where)
+            for url, where in said
+            if url and isinstance(url, str)
+        )
         url, where = next(found, ("", ""))
         if url:
             formerly[api] = url
-        notes.append(of_project(url, where))
-        pointed[variable] = place.address + (version if place.flagged else version_for(url, version))
+        notes.append(say_project_decides(url, where))
+        pointed[variable] = place.address + (version if place.flagged else choose_version(url, version))
     return formerly, pointed, "; ".join(filter(None, notes))
+
+
+def choose_target(request: SetupRequest) -> Target | Refusal:
+    usual = request.agent.usual
+    settings = request.place.json(_get_home(request.place) / "settings.json")
+    entries = get_object(settings, "modelProviders").get("openai")
+    known = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    entry = next((one for one in known if request.model and one.get("id") == request.model), {})
+    theirs = find_address(entry.get("baseUrl"))
+    now = request.find_upstream(theirs) if theirs else request.find_current("openai_chat")
+    if request.upstream and request.upstream != now:
+        return replace(usual, upstream=request.upstream, key=request.find_key(request.upstream))
+    if isinstance(now, Refusal):
+        return now
+    key = entry.get("envKey")
+    by_variable = (
+        not theirs and isinstance(started := request.agent.launch(["qwen"], request.place), Launch) and started.formerly
+    )
+    usually = "OPENAI_API_KEY" if by_variable else request.find_key(now)
+    return replace(usual, upstream=now, key=key if isinstance(key, str) and key else usually)
+
+
+AGENT = Agent(
+    "qwen",
+    "Qwen Code",
+    start=start,
+    packages=("@qwen-code/qwen-code",),
+    find_steering=find_steering,
+    choose_target=choose_target,
+    mcp="qwen mcp add -s user sightline sightline mcp",
+    once="OPENAI_BASE_URL=$B qwen --auth-type openai",
+    file="~/.qwen/settings.json",
+    moved=("QWEN_HOME", "settings.json"),
+    lines='{"modelProviders": {"openai": [{"id": "$M", "baseUrl": "$B", "envKey": "$K",\n'
+    '  "generationConfig": {"modalities": {"image": true}}}]}}',
+    sees="modalities.image in the entry of the model, or"
+    ' {"model": {"generationConfig": {"modalities": {"image": true}}}} without entries',
+    note="A model that stands in modelProviders ignores the variable and the flag: change its baseUrl"
+    " there. $P/u/NAME/v1 reaches the provider NAME.",
+    usual=Target("dashscope", version="/v1", key="DASHSCOPE_API_KEY"),
+    model="MODEL",
+)

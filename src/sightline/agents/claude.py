@@ -12,11 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer
-from sightline.cli.launch.started import FILES, Launch, Place, behind, of_project, options, parsed, part, without
+from sightline.agents.agent import Agent, SetupRequest, Target
+from sightline.agents.launch import (
+    FILES,
+    Launch,
+    Place,
+    find_options,
+    remove_options,
+    resolve_upstream,
+    say_project_decides,
+)
+from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer
+from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
 
 _FLAG = "--settings"
+_TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
 _SOURCES = "--setting-sources"
@@ -42,7 +53,7 @@ _CLOUDS = {
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    own = _settings([*options(argv, _FLAG)], place)
+    own = _parse_settings([*find_options(argv, _FLAG)], place)
     if own is None:
         return Refusal(
             "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
@@ -50,56 +61,56 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("Claude Code", steering, "start claude in this folder, trust it when it asks, and repeat")
-    if cloud := _cloud(own, place):
+    if cloud := _find_cloud(own, place):
         return Refusal(
             "unsupported_type",
             f"Claude Code asks {_CLOUDS[cloud]} by {cloud}, which nothing here can stand before",
             f"unset {cloud} for a provider of the Anthropic API",
         )
-    formerly, where = next(_addresses(own, place), ("", ""))
-    merged = json.dumps({**own, "env": {**part(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
-    rest = without(argv, _FLAG)
+    formerly, where = next(_find_addresses(own, place), ("", ""))
+    written = json.dumps({**own, "env": {**get_object(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
+    rest = remove_options(argv, _FLAG)
     if steering:
-        rest = [rest[0], _SOURCES, "user", *without(rest, _SOURCES)[1:]]
+        rest = [rest[0], _SOURCES, "user", *remove_options(rest, _SOURCES)[1:]]
     # What the user has put into it may hold keys, and arguments can be read by everybody on the machine.
-    said = f"{FILES}/{_FILE}" if own else merged
+    said = f"{FILES}/{_FILE}" if own else written
     return Launch(
         (rest[0], _FLAG, said, *rest[1:]),
         place.env,
         {"anthropic": formerly} if formerly else {},
-        files={_FILE: merged} if own else {},
-        note=say_ignored("Claude Code", steering) or of_project(formerly, where),
+        files={_FILE: written} if own else {},
+        note=say_ignored("Claude Code", steering) or say_project_decides(formerly, where),
     )
 
 
-def _addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]]:
+def _find_addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]]:
     """Every address that Claude Code is told to ask, the one that counts first; and the project's file that says it."""
-    for settings, where in _layers(own, place):
+    for settings, where in _list_layers(own, place):
         url = settings.get(_VARIABLE)
         if isinstance(url, str) and url:  # one that is no address is refused in clear words, not passed over
-            yield behind(url), where
+            yield resolve_upstream(url), where
 
 
-def _cloud(own: Mapping[str, Any], place: Place) -> str:
+def _find_cloud(own: Mapping[str, Any], place: Place) -> str:
     """The variable by which another API than Anthropic's own is asked; the first file that speaks of it counts."""
-    layers = [settings for settings, _ in _layers(own, place)]
+    layers = [settings for settings, _ in _list_layers(own, place)]
     said = {name: next((each[name] for each in layers if name in each), "") for name in _CLOUDS}
     return next((name for name, text in said.items() if str(text).lower() in ("1", "true", "yes", "on")), "")
 
 
-def _layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _list_layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str, Any], str]]:
     """The variables of every place that may set them, the one that counts first; and the project's file."""
     home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
-    yield part(own, "env"), ""
+    yield get_object(own, "env"), ""
     for name in _OF_PROJECT.values() if _trusts(place) else ():
-        yield part(place.json(name), "env"), "" if place.at_home else str(name)
-    yield part(place.json(Path(home) / "settings.json"), "env"), ""
+        yield get_object(place.json(name), "env"), "" if place.at_home else str(name)
+    yield get_object(place.json(Path(home) / "settings.json"), "env"), ""
     yield place.env, ""
 
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return the settings of a project that is not trusted which decide where keys and images go."""
-    sources = [",".join(_OF_PROJECT), *options(argv, _SOURCES)][-1].split(",")
+    sources = [",".join(_OF_PROJECT), *find_options(argv, _SOURCES)][-1].split(",")
     read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
     texts = [(file, place.read(place.folder / file) or "") for file in (() if _trusts(place) else read)]
     return [each for file, text in texts for each in settings_that_steer(file, text, _STEERS, _STEERING)]
@@ -111,13 +122,46 @@ def _trusts(place: Place) -> bool:
         return True
     home = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home)
     legacy = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude") / ".config.json"
-    records = [part(place.json(file), "projects") for file in (home / ".claude.json", legacy)]
+    records = [get_object(place.json(file), "projects") for file in (home / ".claude.json", legacy)]
     folders = [str(folder) for folder in place.repository or place.above]
-    return any(part(record, folder).get("hasTrustDialogAccepted") is True for record in records for folder in folders)
+    return any(
+        get_object(record, folder).get("hasTrustDialogAccepted") is True for record in records for folder in folders
+    )
 
 
-def _settings(flags: Sequence[str], place: Place) -> dict[str, Any] | None:
+def _parse_settings(flags: Sequence[str], place: Place) -> dict[str, Any] | None:
     given = flags[-1] if flags else ""
     if not given:
         return {}
-    return parsed(given if given.lstrip().startswith("{") else place.read(place.folder / given) or "")
+    return parse_json(given if given.lstrip().startswith("{") else place.read(place.folder / given) or "")
+
+
+def choose_target(request: SetupRequest) -> Target | Refusal:
+    now = request.find_current("anthropic")
+    if not request.upstream or now == request.upstream:
+        return now if isinstance(now, Refusal) else Target(now)
+    file = request.agent.find_file(request.place.env)
+    held = get_object(request.place.json(file), "env") if file else {}
+    if tokens := [name for name in _TOKENS if held.get(name)]:
+        return request.refuse_key(f"{tokens[0]} in {file}", now)
+    return Target(request.upstream)
+
+
+AGENT = Agent(
+    "claude",
+    "Claude Code",
+    start=start,
+    packages=("@anthropic-ai/claude-code",),
+    find_steering=find_steering,
+    choose_target=choose_target,
+    mcp="claude mcp add --scope user sightline -- sightline mcp",
+    point="sightline run -- claude, or ANTHROPIC_BASE_URL=$P/u/NAME",
+    once="""claude --settings '{"env":{"ANTHROPIC_BASE_URL":"$B"}}'""",
+    file="~/.claude/settings.json",
+    moved=("CLAUDE_CONFIG_DIR", "settings.json"),
+    lines='{"env": {"ANTHROPIC_BASE_URL": "$B"}}',
+    usual=Target("anthropic"),
+    note="--upstream names another provider, whose key then stands in ANTHROPIC_AUTH_TOKEN."
+    " `sightline run -- claude` does all of it by itself and keeps the provider you already use."
+    " A project's own .claude/settings.json that sets ANTHROPIC_BASE_URL wins over yours.",
+)

@@ -1,7 +1,8 @@
 """Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts.
 
 In `-p` it believes the settings of a project without asking, and they can lead it past --settings: by a web proxy,
-another cloud, or another key. Its record of trusted folders is in .claude.json.
+another cloud, another key, or programs that get the keys in their environment (hooks, MCP servers). Its record of
+trusted folders is in .claude.json.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
 _SOURCES = "--setting-sources"
+_SERVERS = ".mcp.json"  # in the folder where it works and in each around it; in `-p` it starts them without asking
 _OF_PROJECT = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
 _STEERS = (
     "apiKeyHelper",
@@ -39,6 +41,12 @@ _STEERS = (
     "awsAuthRefresh",
     "awsCredentialExport",
     "gcpAuthRefresh",
+    "hooks",
+    "statusLine",
+    "subagentStatusLine",
+    "fileSuggestion",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
 )
 _STEERING = re.compile(
     rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
@@ -112,8 +120,14 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return the settings of a project that is not trusted which decide where keys and images go."""
     sources = [",".join(_OF_PROJECT), *find_options(argv, _SOURCES)][-1].split(",")
     read = [file for source, file in _OF_PROJECT.items() if source in map(str.strip, sources)]
-    texts = [(file, place.read(place.folder / file) or "") for file in (() if _trusts(place) else read)]
-    return [each for file, text in texts for each in settings_that_steer(file, text, _STEERS, _STEERING)]
+    if _trusts(place):
+        return []
+    texts = [(file, place.read(place.folder / file) or "") for file in read]
+    found = [each for file, text in texts for each in settings_that_steer(file, text, _STEERS, _STEERING)]
+    if _OF_PROJECT["project"] in read:
+        files = [folder / _SERVERS for folder in place.above if folder not in (place.home, place.real_home)]
+        found += [each for file in files for each in settings_that_steer(file, place.read(file) or "", ("mcpServers",))]
+    return found
 
 
 def _trusts(place: Place) -> bool:

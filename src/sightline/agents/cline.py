@@ -1,26 +1,30 @@
 """Cline: it reads its provider from its data folder alone, so it gets a copy of its settings, pointed here.
 
-It also takes variables from the `.env` files of the folder where it starts, and keeps no record of trusted folders.
+It also takes variables from the `.env` files of the folder where it starts, runs the hooks of the folder where it
+works (`--cwd`), and keeps no record of trusted folders.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sightline.agents.agent import Agent, Target
 from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address, find_options, remove_options
-from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, variables_that_steer
+from sightline.agents.projects import NETWORK, Steering, code_that_runs, refuse, say_ignored, variables_that_steer
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.refusal import Refusal
 
 _COMPATIBLE = "openai-compatible"
 _COPY = "Cline works on a copy of its data folder; its history of this run is not kept"
 _STEERING = re.compile(rf"{NETWORK}|CLINE_\w+", re.IGNORECASE)
-# It reads all of them that are in the folder where it starts.
+# It reads all of them that are in the folder where it starts, or that it is told to work in.
 _FILES = (".env", *(f".env{mode}" for mode in (".development", ".production", ".test")), ".env.local")
+# Folders of code that it runs, in the folder where it works and in the root of its repository.
+_CODE = (".cline/hooks", ".clinerules/hooks", ".cline/plugins")
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
@@ -42,6 +46,8 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "cline auth -p openai -k KEY -m MODEL -b ADDRESS gives it one",
         )
     steering = find_steering(argv, place)
+    if code := [each for each in steering if each.is_code]:
+        return refuse("Cline", code, "move these files away, or start Cline in another folder", ignorable=False)
     if steering and not place.flagged:
         return refuse("Cline", steering, f"set {steering[0].setting} yourself in the environment")
     formerly = find_address(own.get("baseUrl"))
@@ -58,9 +64,25 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
-    """Return the variables of a project that decide where keys and images go."""
-    files = () if place.at_home else map(Path, _FILES)
-    return [each for file in files for each in variables_that_steer(place, file, _STEERING)]
+    """Return the variables and the code of a project that decide where keys and images go."""
+    folders = [folder for folder in _list_folders(argv, place) if folder not in (place.home, place.real_home)]
+    files = (folder / name for folder in folders for name in _FILES)
+    variables = [each for file in files for each in variables_that_steer(place, file, _STEERING)]
+    return [*variables, *(each for folder in folders for each in _find_code(replace(place, folder=folder)))]
+
+
+def _list_folders(argv: Sequence[str], place: Place) -> list[Path]:
+    """Return the folder where it starts, and those that its arguments tell it to work in."""
+    attached = [word[2:] for word in argv[1:] if word.startswith("-c")]
+    named = (place.folder / name for name in (".", *find_options(argv, "--cwd", "-c"), *attached))
+    return [*dict.fromkeys(place.real_path(path) if path != place.folder else path for path in named)]
+
+
+def _find_code(place: Place) -> Iterator[Steering]:
+    """Yield the files of a project that Cline runs without asking: nothing switches them off."""
+    for folder in place.repository or (place.folder,):
+        for name in _CODE:
+            yield from code_that_runs(place, folder / name, "Cline")
 
 
 AGENT = Agent(

@@ -2,19 +2,23 @@
 
 It gets one for this run, named by a variable, with the provider of the variables and all that the user's own file
 holds. Models of such a file go by PROVIDER/MODEL.
+
+It runs hooks, MCP servers and extensions of a project only where config.json in its home folder trusts the folder, or
+where a variable makes it trust every folder.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any
 
 from sightline.agents.agent import Agent, SetupRequest, Target
 from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address, find_options, remove_options
+from sightline.agents.projects import Steering, code_that_runs, refuse, say_ignored, settings_that_steer
 from sightline.agents.settings_files import merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -22,6 +26,17 @@ from sightline.model.refusal import Refusal
 _BASE_URL = "COPILOT_PROVIDER_BASE_URL"
 _CONFIG = "COPILOT_PROVIDERS_CONFIG"
 _COMMAND = "COPILOT_PROVIDER_API_KEY_COMMAND"
+_ALLOW_ALL = "COPILOT_ALLOW_ALL"  # makes it trust every folder; the flag of the same name does not
+_CARELESS = (
+    _ALLOW_ALL,
+    *(f"GITHUB_COPILOT_PROMPT_MODE_{what}" for what in ("EXTENSIONS", "REPO_HOOKS", "WORKSPACE_MCP")),
+)
+_OF_PROJECT = (
+    *(".mcp.json", ".github/mcp.json", ".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+    *(".claude/settings.json", ".claude/settings.local.json"),
+)
+_STEERS = ("hooks", "mcpServers", "enabledPlugins", "extraKnownMarketplaces")
+_CODE = (".github/hooks", ".github/extensions")  # folders of code that it runs
 _FILE = "providers.json"
 _SEES = {"capabilities": {"supports": {"vision": True}}}
 _OURS = "sightline"
@@ -45,7 +60,38 @@ _LIMITS = {
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    config = _read_config(place, next(find_options(argv, "--config-dir"), ""))
+    steering = find_steering(argv, place)
+    if not steering:
+        return _start(argv, place)
+    if not place.flagged:
+        return refuse("Copilot CLI", steering, "start copilot in this folder, trust it when it asks, and repeat")
+    flags = ["--allow-all-tools"] if place.env.get(_ALLOW_ALL) == "true" else []
+    env = {name: text for name, text in place.env.items() if name not in _CARELESS}
+    started = _start([argv[0], *flags, *argv[1:]], replace(place, env=env))
+    if isinstance(started, Refusal):
+        return started
+    return replace(started, note="; ".join(filter(None, (say_ignored("Copilot CLI", steering), started.note))))
+
+
+def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return the code of a project that Copilot runs because a variable makes it trust every folder."""
+    careless = any(place.env.get(name) == "true" for name in _CARELESS)
+    record = _read_home(argv, place, "config.json").get("trustedFolders")
+    if not careless or place.at_home or (isinstance(record, list) and str(place.folder) in record):
+        return []
+    return [*_list_steering(place)]
+
+
+def _list_steering(place: Place) -> Iterator[Steering]:
+    for folder in place.repository or (place.folder,):
+        for file in (folder / name for name in _OF_PROJECT):
+            yield from settings_that_steer(file, place.read(file) or "", _STEERS)
+        for name in _CODE:
+            yield from code_that_runs(place, folder / name, "Copilot CLI")
+
+
+def _start(argv: Sequence[str], place: Place) -> Launch | Refusal:
+    config = _read_config(argv, place)
     own = _list_objects(config, "providers")
     if not own and not place.flagged and not find_address(place.env.get(_BASE_URL)):
         return Refusal(
@@ -62,11 +108,15 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     return _start_by_variables(argv, place, file, named)
 
 
-def _read_config(place: Place, folder: str = "") -> dict[str, Any]:
-    """What the user's own providers file says."""
+def _read_config(argv: Sequence[str], place: Place) -> dict[str, Any]:
+    """Return what the user's own providers file says."""
     given = place.env.get(_CONFIG, "").strip()
-    home = folder or place.env.get("COPILOT_HOME") or place.home / ".copilot"
-    return place.json(given) if given else place.json(home, _FILE)
+    return place.json(given) if given else _read_home(argv, place, _FILE)
+
+
+def _read_home(argv: Sequence[str], place: Place, name: str) -> dict[str, Any]:
+    folder = next(find_options(argv, "--config-dir"), "") or place.env.get("COPILOT_HOME") or place.home / ".copilot"
+    return place.json(folder, name)
 
 
 def _is_overruled(place: Place) -> bool:
@@ -177,6 +227,7 @@ AGENT = Agent(
     "Copilot CLI",
     start=start,
     packages=("@github/copilot",),
+    find_steering=find_steering,
     choose_target=choose_target,
     mcp="copilot mcp add sightline -- sightline mcp",
     point="sightline run -- copilot, or COPILOT_PROVIDER_BASE_URL=$P/u/NAME/v1",

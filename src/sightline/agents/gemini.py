@@ -16,7 +16,15 @@ from typing import Any
 
 from sightline.agents.agent import Agent, SetupRequest, Target
 from sightline.agents.launch import FILES, Launch, Place, resolve_upstream, say_project_decides
-from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer, variables_that_steer
+from sightline.agents.projects import (
+    CODE,
+    NETWORK,
+    Steering,
+    refuse,
+    say_ignored,
+    settings_that_steer,
+    variables_that_steer,
+)
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -28,7 +36,7 @@ _TRUST = "start gemini in this folder, trust it when it asks or with /permission
 _ALONE = "no login of Gemini CLI is saved: it runs by GEMINI_API_KEY, with a history of this run alone"
 _OF_PROJECT = Path(".gemini/settings.json")
 _DOTENVS = (".gemini/.env", ".env")
-_STEERS = ("security.auth", "selectedAuthType", "telemetry", "proxy")
+_STEERS = (*CODE, "security.auth", "selectedAuthType", "telemetry", "proxy")
 _STEERING = re.compile(rf"{NETWORK}|(?:GEMINI|GOOGLE|CODE_ASSIST)_(?!MODEL\Z)\w+", re.IGNORECASE)
 _ALWAYS_READ = re.compile("GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_CLOUD_PROJECT|GOOGLE_CLOUD_LOCATION")
 

@@ -40,7 +40,18 @@ _TAKE_A_VALUE = (
 )
 _NAMED, _NO_PROJECT = "OPENCODE_CONFIG", "OPENCODE_DISABLE_PROJECT_CONFIG"
 _FOLDER = "OPENCODE_CONFIG_DIR"
-_STEERS = ("plugin", "provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise")
+_STEERS = (
+    "plugin",
+    "mcp",
+    "lsp",
+    "formatter",
+    "provider",
+    "enabled_providers",
+    "disabled_providers",
+    "share",
+    "autoshare",
+    "enterprise",
+)
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.

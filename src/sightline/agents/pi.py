@@ -13,7 +13,7 @@ from typing import Any
 
 from sightline.agents.agent import Agent, SetupRequest, Target, choose_from_table
 from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address
-from sightline.agents.projects import Steering, refuse, say_ignored, settings_that_steer
+from sightline.agents.projects import Steering, code_that_runs, refuse, say_ignored, settings_that_steer
 from sightline.agents.settings_files import get_object
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -22,6 +22,7 @@ _FILE = "sightline.ts"
 _VARIABLE = "SIGHTLINE_PI_PROVIDERS"
 _APPROVES = ("-a", "--approve")
 _OF_PROJECT = Path(".pi/settings.json")
+_CODE = ".pi/extensions"
 _STEERS = ("defaultProvider", "enabledModels", "packages", "extensions")
 _EXTENSION = """export default function (pi) {
   const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
@@ -71,7 +72,8 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     always = place.json(_get_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
     words = argv[: argv.index("--")] if "--" in argv else argv
     if saved is not True and not place.at_home and (always or any(word in words for word in _APPROVES)):
-        return [*settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)]
+        settings = settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
+        return [*settings, *code_that_runs(place, place.folder / _CODE, "pi")]
     return []
 
 

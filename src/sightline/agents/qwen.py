@@ -25,7 +25,15 @@ from sightline.agents.launch import (
     resolve_upstream,
     say_project_decides,
 )
-from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer, variables_that_steer
+from sightline.agents.projects import (
+    CODE,
+    NETWORK,
+    Steering,
+    refuse,
+    say_ignored,
+    settings_that_steer,
+    variables_that_steer,
+)
 from sightline.agents.settings_files import expand_variables, get_object, merge
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -34,7 +42,7 @@ _SYSTEM = "QWEN_CODE_SYSTEM_SETTINGS_PATH"
 _FLAG = "--openai-base-url"
 _FILE = "qwen-settings.json"
 _OF_PROJECT = Path(".qwen/settings.json")
-_STEERS = ("modelProviders", "security.auth", "selectedAuthType", "proxy", "fastModel", "telemetry")
+_STEERS = (*CODE, "modelProviders", "security.auth", "selectedAuthType", "proxy", "fastModel", "telemetry")
 _CHOOSES = ("model.name", "model.generationConfig")  # of the models that the user has listed, each with its address
 _STEERING = rf"{NETWORK}|(?:OPENAI|ANTHROPIC|GEMINI|GOOGLE|DASHSCOPE|BAILIAN|QWEN)_(?!MODEL\Z)\w+"
 _SEEING = {"generationConfig": {"modalities": {"image": True}}}

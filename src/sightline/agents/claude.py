@@ -35,18 +35,15 @@ _SOURCES = "--setting-sources"
 _SERVERS = ".mcp.json"  # in the folder where it works and in each around it; in `-p` it starts them without asking
 _OF_PROJECT = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
 _STEERS = (
-    "apiKeyHelper",
-    "proxyAuthHelper",
-    "otelHeadersHelper",
-    "awsAuthRefresh",
-    "awsCredentialExport",
-    "gcpAuthRefresh",
-    "hooks",
-    "statusLine",
-    "subagentStatusLine",
-    "fileSuggestion",
-    "enabledPlugins",
-    "extraKnownMarketplaces",
+    *(
+        "apiKeyHelper",
+        "proxyAuthHelper",
+        "otelHeadersHelper",
+        "awsAuthRefresh",
+        "awsCredentialExport",
+        "gcpAuthRefresh",
+    ),
+    *("hooks", "statusLine", "subagentStatusLine", "fileSuggestion", "enabledPlugins", "extraKnownMarketplaces"),
 )
 _STEERING = re.compile(
     rf"{NETWORK}|ANTHROPIC_(?!(?:\w+_)?MODEL(?:_NAME|_DESCRIPTION)?\Z)\w+|_?CLAUDE_\w*(?:URL|AUTH|TOKEN|KEY|USE|SKIP|HOST|SOCKET|CREDS|CERT)\w*"
@@ -92,7 +89,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 
 def _find_addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str, str]]:
-    """Every address that Claude Code is told to ask, the one that counts first; and the project's file that says it."""
+    """Yield every address in its settings, the one that counts first, and the project's file that sets it."""
     for settings, where in _list_layers(own, place):
         url = settings.get(_VARIABLE)
         if isinstance(url, str) and url:  # one that is no address is refused in clear words, not passed over
@@ -100,14 +97,14 @@ def _find_addresses(own: Mapping[str, Any], place: Place) -> Iterator[tuple[str,
 
 
 def _find_cloud(own: Mapping[str, Any], place: Place) -> str:
-    """The variable by which another API than Anthropic's own is asked; the first file that speaks of it counts."""
+    """Return the variable that selects another cloud, or an empty text; the first file that sets it counts."""
     layers = [settings for settings, _ in _list_layers(own, place)]
     said = {name: next((each[name] for each in layers if name in each), "") for name in _CLOUDS}
     return next((name for name, text in said.items() if str(text).lower() in ("1", "true", "yes", "on")), "")
 
 
 def _list_layers(own: Mapping[str, Any], place: Place) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """The variables of every place that may set them, the one that counts first; and the project's file."""
+    """Yield the variables of each settings file, the one that counts first, and the name of a project's file."""
     home = place.env.get("CLAUDE_CONFIG_DIR") or place.home / ".claude"
     yield get_object(own, "env"), ""
     for name in _OF_PROJECT.values() if _trusts(place) else ():
@@ -131,7 +128,7 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
 
 
 def _trusts(place: Place) -> bool:
-    """Whether the record of Claude Code trusts this folder, or one around it in the same repository."""
+    """Return whether Claude Code's record trusts this folder, or one around it in the same repository."""
     if place.at_home:
         return True
     home = Path(place.env.get("CLAUDE_CONFIG_DIR") or place.home)

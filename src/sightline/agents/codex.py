@@ -53,7 +53,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 
 def find_provider(argv: Sequence[str], place: Place) -> CurrentProvider | Refusal:
-    """Whom Codex asks by its flags, its profile and its file."""
+    """Return the provider that Codex asks, by its flags, its profile and its file."""
     home = Path(place.env.get("CODEX_HOME") or place.home / ".codex")
     config = _read_config(argv, place, home)
     provider = str(config.get("model_provider") or _BUILT_IN)
@@ -80,7 +80,7 @@ def find_provider(argv: Sequence[str], place: Place) -> CurrentProvider | Refusa
 
 
 def _read_config(argv: Sequence[str], place: Place, home: Path) -> dict[str, Any]:
-    """What its file says, the profile over it, and the flags over both."""
+    """Return the settings of its file, with the profile merged over it, and the flags over both."""
     config = place.toml(home / "config.toml")
     flags = [
         pair for each in (*find_options(argv, *_SETTING), *_split_settings(argv)[0]) if (pair := _parse_setting(each))
@@ -95,7 +95,7 @@ def _read_config(argv: Sequence[str], place: Place, home: Path) -> dict[str, Any
 
 
 def _parse_setting(word: str) -> dict[str, Any]:
-    """`a.b=value` as an object; a value that is no TOML is the text itself."""
+    """Parse `a.b=value` into an object; a value that is not TOML is the text itself."""
     key, equals, text = word.partition("=")
     try:
         value: Any = tomllib.loads(f"it = {text}")["it"]
@@ -107,7 +107,7 @@ def _parse_setting(word: str) -> dict[str, Any]:
 
 
 def _split_settings(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The settings that speak of providers, and the arguments without them."""
+    """Return the settings that concern providers, and the arguments without them."""
     theirs: list[str] = []
     rest: list[str] = []
     words = iter(argv[1:])
@@ -125,14 +125,14 @@ def _split_settings(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _find_attached(word: str) -> str:
-    """A setting that stands in the same word as its flag."""
+    """Return a setting that is in the same word as its flag."""
     if word.startswith("--config="):
         return word.partition("=")[2]
     return word[2:].removeprefix("=") if word.startswith("-c") and not word.startswith("--") else ""
 
 
 def _uses_chatgpt(place: Place, home: Path) -> bool:
-    """Whether the user is logged in with ChatGPT, and not with a key."""
+    """Return whether the user is logged in with ChatGPT, and not with a key."""
     login = place.json(home / "auth.json")
     key = place.env.get("CODEX_API_KEY") or login.get("OPENAI_API_KEY")
     return bool(get_object(login, "tokens")) and not key
@@ -153,7 +153,7 @@ def choose_target(request: SetupRequest) -> Target | Refusal:
 
 
 def _keep_provider(request: SetupRequest, found: CurrentProvider, upstream: str) -> Target | Refusal:
-    """The provider that Codex asks now, with the key that it takes for it."""
+    """Return the provider that Codex asks now, with the key that it uses for it."""
     if other := [name for name in _OTHER_LOGINS if found.table.get(name)]:
         return Refusal(
             "unsupported_type",
@@ -170,7 +170,7 @@ def _choose_version(upstream: str) -> str:
 
 
 def _refuse_profile(request: SetupRequest) -> Refusal | None:
-    """A profile of Codex that is always on, and names a provider of its own."""
+    """Refuse a profile that is always on and names a provider of its own."""
     file = request.agent.find_file(request.place.env) or Path()
     config = request.place.toml(file)
     profile = config.get("profile")

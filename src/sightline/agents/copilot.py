@@ -120,7 +120,7 @@ def _read_home(argv: Sequence[str], place: Place, name: str) -> dict[str, Any]:
 
 
 def _is_overruled(place: Place) -> bool:
-    """Whether variables win over the providers file, as they do unless a variable names the file as well."""
+    """Return whether variables win over the providers file, as they do unless a variable names the file as well."""
     return bool(place.env.get(_BASE_URL)) and not place.env.get(_CONFIG, "").strip()
 
 
@@ -130,12 +130,12 @@ def _list_objects(config: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _get_version(provider: Mapping[str, Any]) -> str:
-    """What follows an address of ours; for the other types Copilot itself writes the version."""
+    """Return what follows our address; for the other types Copilot itself adds the version."""
     return "/v1" if provider.get("type", "openai") == "openai" else ""
 
 
 def _point(provider: dict[str, Any], place: Place, named: _Named) -> dict[str, Any]:
-    """A provider of the user's with its address here."""
+    """Return a provider of the user's with its address here."""
     theirs, version = find_address(provider.get("baseUrl")), _get_version(provider)
     if place.flagged:
         return {**provider, "baseUrl": place.address + version}
@@ -153,7 +153,7 @@ def _add_file(started: Launch, file: Mapping[str, Any]) -> Launch:
 
 
 def _start_by_variables(argv: Sequence[str], place: Place, file: Mapping[str, Any], named: _Named) -> Launch:
-    """The provider of the variables, in the file; they stay, for those of its commands that read no file."""
+    """Start it with the provider of the variables in the file; they stay for its commands that read no file."""
     provider, model = _read_provider(place.env), _read_model(argv, place.env)
     formerly, version = find_address(place.env.get(_BASE_URL)), _get_version(provider)
     base = place.address + (version if place.flagged else choose_version(formerly, version))
@@ -186,7 +186,7 @@ def _read_provider(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read_model(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
-    """The model that it is told to ask; empty: it is told of none. A flag leaves the variables nothing to say."""
+    """Return the model to ask, or an empty object if none is named. A flag wins over the variables."""
     flag = [*find_options(argv, "--model")][-1:]
     limits = {theirs: int(env[name]) for name, theirs in _LIMITS.items() if _NUMBER.fullmatch(env.get(name, ""))}
     said = {} if flag else {theirs: env[name] for name, theirs in _OF_MODEL.items() if env.get(name)}
@@ -195,7 +195,7 @@ def _read_model(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def choose_target(request: SetupRequest) -> Target | Refusal:
-    """A provider of its file keeps its key there; a new one has none that we could know."""
+    """Return a provider of its file, which keeps its key there, or a new one, whose key is not known."""
     if _is_overruled(request.place):
         return Refusal(
             "unsupported_type",

@@ -52,7 +52,7 @@ class _Files:
 
     @property
     def ignorable(self) -> bool:
-        """Whether all of it stands in the file of variables: nothing switches off settings of a project."""
+        """Whether all of it is in the file of variables: nothing switches off the settings of a project."""
         return all(each.file == self.dotenv for each in self.steering)
 
 
@@ -81,7 +81,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 
 def _find_login(place: Place) -> str:
-    """How Gemini CLI logs in: what it has saved, else what the environment asks for; empty: nothing of the kind."""
+    """Return how Gemini CLI logs in: as saved, else as the environment says; empty: neither."""
     saved = get_object(_read_settings(place), "security", "auth").get("selectedType")
     return str(saved or next((name for name in _LOGINS if place.env.get(name) == "true"), ""))
 
@@ -124,7 +124,7 @@ def _find_files(argv: Sequence[str], place: Place) -> _Files:
 
 
 def _skips_trust(argv: Sequence[str], place: Place) -> bool:
-    """Whether it believes every project, without a record of trust."""
+    """Return whether it believes every project, without a record of trust."""
     flagged = any(word.partition("=")[0] in ("--skip-trust", "--skipTrust") for word in argv)
     trusting = flagged or place.env.get("GEMINI_CLI_TRUST_WORKSPACE") == "true"
     return trusting or get_object(_read_settings(place), "security", "folderTrust").get("enabled") is False

@@ -65,7 +65,7 @@ class Place:
         return Path(self.env.get("HOME") or self.env.get("USERPROFILE") or "~")
 
     def json(self, *names: str | Path) -> dict[str, Any]:
-        """An object from a file of the user's or the project's; one that cannot be read is empty."""
+        """Read an object from a file; one that cannot be read is empty."""
         return parse_json(self.read(self.folder / Path(*names)) or "") or {}
 
     def toml(self, *names: str | Path) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Place:
         return self.folder in (self.home, self.real_home)
 
     def trusts(self, rules: Path) -> bool:
-        """Whether a record of trusted folders, as Gemini CLI and Qwen Code keep it, trusts this folder.
+        """Return whether a record of trusted folders, as Gemini CLI and Qwen Code keep it, trusts this folder.
 
         The nearest rule counts. Of two rules for one folder, the one that does not trust it counts.
         """
@@ -109,7 +109,7 @@ class Place:
 
 
 def find_options(argv: Sequence[str], *names: str) -> Iterator[str]:
-    """What the words after these options say, in order; `--` ends them."""
+    """Yield the values of these options, in order; `--` ends them."""
     words = iter(argv[1:])
     for word in words:
         name, equals, text = word.partition("=")
@@ -122,7 +122,7 @@ def find_options(argv: Sequence[str], *names: str) -> Iterator[str]:
 
 
 def remove_options(argv: Sequence[str], *names: str) -> list[str]:
-    """The arguments without these options and what they say."""
+    """Return the arguments without these options and their values."""
     rest, words = list(argv[:1]), iter(argv[1:])
     for word in words:
         if word in names:
@@ -135,14 +135,14 @@ def remove_options(argv: Sequence[str], *names: str) -> list[str]:
 
 
 def find_address(upstream: object) -> str:
-    """An address that can be gone on to, or the name of who is behind one of ours; an agent's file may say anything."""
+    """Return an address of an upstream, or the upstream's name if it is one of ours; empty: it is no address."""
     return (
         resolve_upstream(upstream) if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
     )
 
 
 def resolve_upstream(url: str) -> str:
-    """Who is behind an address that `setup` has written: asking ourselves again helps nobody, and may find nobody."""
+    """Return the upstream's name for an address that `setup` has written, so that we don't ask ourselves again."""
     where = _split_url(url)
     name = re.match(r"/u/([^/]+)", where[1])
     return name[1] if name and is_loopback(where[0]) else url
@@ -157,12 +157,12 @@ def _split_url(url: str) -> tuple[str, str]:
 
 
 def choose_version(theirs: str, version: str) -> str:
-    """What follows our address in the place of theirs: a client asks below a version only where theirs has one."""
+    """Return what follows our address: the version, unless the address in its place has none."""
     return version if not theirs or "://" not in theirs or is_versioned(theirs) else ""
 
 
 def say_project_decides(url: str, file: str) -> str:
-    """The note where a file of the project, and not the user, says where requests go on to."""
+    """Return the note that a file of the project, and not the user, names the upstream."""
     return f"requests go on to {url}, as {file} of this project says" if url and file else ""
 
 

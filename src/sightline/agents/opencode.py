@@ -41,16 +41,8 @@ _TAKE_A_VALUE = (
 _NAMED, _NO_PROJECT = "OPENCODE_CONFIG", "OPENCODE_DISABLE_PROJECT_CONFIG"
 _FOLDER = "OPENCODE_CONFIG_DIR"
 _STEERS = (
-    "plugin",
-    "mcp",
-    "lsp",
-    "formatter",
-    "provider",
-    "enabled_providers",
-    "disabled_providers",
-    "share",
-    "autoshare",
-    "enterprise",
+    *("plugin", "mcp", "lsp", "formatter"),  # programs that it runs
+    *("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise"),
 )
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
@@ -164,7 +156,7 @@ def _say_trust(file: Path) -> str:
 
 
 def _read_config(place: Place) -> dict[str, Any]:
-    """What the user's own files say, the later ones over the earlier."""
+    """Return the settings of the user's own files, the later ones merged over the earlier."""
     config: dict[str, Any] = {}
     for each in _read_files(place):
         config = merge(config, each)
@@ -172,7 +164,7 @@ def _read_config(place: Place) -> dict[str, Any]:
 
 
 def _read_files(place: Place) -> Iterator[dict[str, Any]]:
-    """Every file of the user's that it reads, the one that counts last."""
+    """Yield the settings of every file of the user's, the one that counts last."""
     home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
     for name in ("config.json", *_FILES):
         yield _read_file(home / name, place)
@@ -188,8 +180,10 @@ def _read_files(place: Place) -> Iterator[dict[str, Any]]:
 
 
 def _list_project_files(place: Place) -> Iterator[Path]:
-    """Every file that it reads in a project, up to the root of the repository or of the disk, but for one that the
-    user names."""
+    """Yield every file that it reads in a project, up to the root of the repository or of the disk.
+
+    One that the user names is left out.
+    """
     named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
     for folder in _list_project_folders(place):
         yield from (file for file in (folder / name for name in _FILES) if file != named)
@@ -235,7 +229,7 @@ def _find_model(text: str) -> str:
 
 
 def _list_steering(place: Place, flag: str) -> Iterator[Steering]:
-    """What a project says about where keys and images go; `flag` is the model that the user has typed."""
+    """Yield what a project says about where keys and images go; `flag` is the model that the user has typed."""
     theirs = _get_provider(flag or _read_config(place).get("model"))
     for file in _list_project_files(place):
         text = _replace_references(place.read(file) or "", _build_resolver(file.parent, place))
@@ -254,7 +248,7 @@ def _list_steering(place: Place, flag: str) -> Iterator[Steering]:
 
 
 def _replace_references(text: str, refer: Callable[[re.Match[str]], str]) -> str:
-    """A file as it is read when all references in it are resolved: one may stand in a name as well."""
+    """Replace all references in a file by what they refer to: one may be part of a name as well."""
     return _REFERENCE.sub(lambda found: json.dumps(refer(found))[1:-1], text)
 
 
@@ -267,7 +261,7 @@ def _read_file(file: Path, place: Place) -> dict[str, Any]:
 
 
 def _resolve_addresses(config: dict[str, Any], folder: Path, place: Place) -> dict[str, Any]:
-    """With the variables and files that addresses speak of; a file is named as seen from the one that speaks of it."""
+    """Replace references in addresses; a file is named relative to the file that refers to it."""
     referred = _build_resolver(folder, place)
     said = {
         name: get_object(config, "provider", name, "options").get("baseURL") for name in get_object(config, "provider")
@@ -281,7 +275,7 @@ def _resolve_addresses(config: dict[str, Any], folder: Path, place: Place) -> di
 
 
 def _build_resolver(folder: Path, place: Place) -> Callable[[re.Match[str]], str]:
-    """What stands for a reference to a variable or to a file, which is named as seen from this folder."""
+    """Return a function that resolves a reference to a variable, or to a file relative to this folder."""
 
     def refer(found: re.Match[str]) -> str:
         kind, name = found[1], found[2].strip()
@@ -299,14 +293,14 @@ def _get_api(name: str, said: Mapping[str, Any]) -> WireName:
 
 
 def _get_version(name: str, said: Mapping[str, Any]) -> str:
-    """What follows the address that a provider is given."""
+    """Return what follows the address that a provider gets."""
     return "/v1beta" if _get_api(name, said) == "gemini" else "/v1"
 
 
 def _point_provider(
     name: str, said: Mapping[str, Any], place: Place, named: dict[str, tuple[WireName, str]], model: str
 ) -> dict[str, Any]:
-    """What a provider is told: its address here, and that its models see."""
+    """Return the settings of a provider: its address here, and that its models take images."""
     known, version = _BUILT_IN.get(name, ""), _get_version(name, said)
     claimed = get_object(said, "options").get("baseURL")
     theirs = find_address(claimed)

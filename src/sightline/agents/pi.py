@@ -57,7 +57,7 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 
 
 def _read_providers(place: Place) -> dict[str, Any]:
-    """The providers that the user has configured for the agent."""
+    """Return the providers that the user has configured."""
     return get_object(place.json(_get_home(place) / "models.json"), "providers")
 
 
@@ -78,7 +78,7 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
 
 
 def _get_api(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
-    """The API of a provider, and what follows the address that it is given."""
+    """Return the API of a provider, and what follows the address that it gets."""
     if provider not in _BUILT_IN or "api" in said:
         return _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
     version = _BUILT_IN[provider][1]

@@ -99,12 +99,12 @@ def _trusts(place: Place) -> bool:
 
 
 def _is_careful(*settings: Mapping[str, Any]) -> bool:
-    """Whether it reads nothing of a project that its record does not trust."""
+    """Return whether it reads nothing of a project that its record does not trust."""
     return any(get_object(each, "security", "folderTrust").get("enabled") is True for each in settings)
 
 
 def _list_steering(place: Place, *settings: Mapping[str, Any]) -> Iterator[Steering]:
-    """What a project that is not trusted says about where keys and images go."""
+    """Yield what a project that is not trusted says about where keys and images go."""
     entries = [
         one for each in settings for found in get_object(each, "modelProviders").values() for one in _as_list(found)
     ]
@@ -126,7 +126,7 @@ def _as_list(found: object) -> list[object]:
 
 
 def _point_entry(entry: object, kind: str, place: Place, named: dict[str, tuple[WireName, str]]) -> object:
-    """A model of the user's with its address here, declared as seeing."""
+    """Return a model of the user's with its address here, declared as taking images."""
     if not isinstance(entry, dict) or kind not in _KINDS:
         return entry
     _, version, api = _KINDS[kind]
@@ -143,7 +143,7 @@ def _point_entry(entry: object, kind: str, place: Place, named: dict[str, tuple[
 
 
 def _list_dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Variables]:
-    """The nearest file of a project that is trusted, then the user's own."""
+    """Yield the nearest file of a project that is trusted, then the user's own."""
     if trusted and (nearest := _find_nearest_dotenv(place)) is not None:
         yield place.dotenv(nearest), str(nearest)
     for own in dict.fromkeys((home / ".env", place.home / ".qwen" / ".env", place.home / ".env")):
@@ -151,7 +151,7 @@ def _list_dotenvs(place: Place, home: Path, *, trusted: bool) -> Iterator[_Varia
 
 
 def _find_nearest_dotenv(place: Place) -> Path | None:
-    """The file of variables that it reads in a project: the first one on the way up to the home folder."""
+    """Return the file of variables that it reads in a project: the first one on the way up to the home folder."""
     homes = [home for home in (place.home, place.real_home) if home is not None]
     within = [folder for folder in place.above if not any(folder in (home, *home.parents) for home in homes)]
     names = (folder / name for folder in within for name in (".qwen/.env", ".env"))
@@ -167,7 +167,7 @@ def _list_variables(settings: Sequence[Mapping[str, Any]]) -> Iterator[_Variable
 
 
 def _choose_addresses(place: Place, layers: Sequence[_Variables]) -> tuple[dict[WireName, str], dict[str, str], str]:
-    """Where each kind of provider was asked until now, the variables that point it here, and who has said it."""
+    """Return the former address of each kind of provider, the variables that point it here, and the notes."""
     formerly: dict[WireName, str] = {}
     pointed: dict[str, str] = {}
     notes: list[str] = []

@@ -23,6 +23,7 @@ SOURCE = Path(__file__).parent.parent / "src" / PACKAGE
 LINES = (
     ("__main__",),
     ("cli",),
+    ("agents",),
     ("surfaces.*",),
     ("__init__",),
     ("commands",),

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 from sightline import __version__
-from sightline.cli.agents import AGENTS
+from sightline.agents import AGENTS
 from sightline.model.profile import Lesson
 from sightline.settings import FILE_NAME
 from sightline.store import open_record

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli.launch import FILES, Launch, Place, launch
+from sightline.agents.launch import FILES, Launch, Place
+from sightline.agents.programs import launch
 from sightline.model.refusal import Refusal
 from tests.requirements import requirement
 
@@ -18,7 +19,7 @@ HOME = {"HOME": "/home/me"}
 
 def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, object] | None = None) -> Launch | Refusal:
     held = {Path(name): text if isinstance(text, str) else json.dumps(text) for name, text in (files or {}).items()}
-    return launch(argv, Place({**HOME, **(env or {})}, HERE, FOLDER, held.get))
+    return launch(argv, Place({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
 
 
 def told(url: str) -> dict[str, object]:

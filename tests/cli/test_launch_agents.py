@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.launch.started import address_of, behind, merged, parsed
+from sightline.agents.launch import FILES, Launch, Place, find_address, resolve_upstream
+from sightline.agents.programs import launch
+from sightline.agents.settings_files import merge, parse_json
 from sightline.model.refusal import Refusal
 from tests.cli.test_launch import FOLDER, HERE, HOME, started
 from tests.requirements import requirement
@@ -344,8 +345,10 @@ def test_our_own_address_without_a_name_is_refused() -> None:
 
 @given(st.text())
 def test_any_address_is_read(url: str) -> None:
-    assert address_of(url) in ("", url)
-    assert behind(f"https://example.com/u/{url}") == f"https://example.com/u/{url}", "only on this machine it is ours"
+    assert find_address(url) in ("", url)
+    assert resolve_upstream(f"https://example.com/u/{url}") == f"https://example.com/u/{url}", (
+        "only on this machine it is ours"
+    )
 
 
 @requirement("run.copilot")
@@ -548,13 +551,13 @@ def test_an_upstream_that_the_user_names_is_for_every_provider_of_the_agent(name
 
 @given(st.dictionaries(st.text(), st.one_of(st.none(), st.booleans(), st.text(), st.lists(st.integers()))))
 def test_json_without_comments_is_read_as_it_is(tree: dict[str, Any]) -> None:
-    assert parsed(json.dumps(tree)) == tree
-    assert merged(tree, {}) == merged({}, tree) == tree
+    assert parse_json(json.dumps(tree)) == tree
+    assert merge(tree, {}) == merge({}, tree) == tree
 
 
 @given(st.text())
 def test_any_text_is_read_or_is_none(text: str) -> None:
-    found = parsed(text)
+    found = parse_json(text)
     assert found is None or isinstance(found, dict)
 
 

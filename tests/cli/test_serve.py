@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sightline.cli.agents import AGENTS
+from sightline.agents import AGENTS
 from sightline.cli.listening import bind
 from sightline.model.refusal import Refusal
 from tests.cli.command import ALONE, COMMAND, assert_refused, environment, sightline

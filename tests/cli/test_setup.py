@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.cli.agents import AGENTS, Agent
-from sightline.cli.writing import written
+from sightline.agents import AGENTS
+from sightline.agents.agent import Agent
+from sightline.agents.settings_files import merge_text
 from sightline.model.refusal import Refusal
 from tests.cli.command import Ended, assert_refused, sightline
 from tests.requirements import requirement
@@ -37,7 +38,7 @@ def test_setup_shows_how_an_agent_is_pointed_here(agent: str) -> None:
 @requirement("setup.lines")
 @pytest.mark.parametrize("agent", [each for each in AGENTS.values() if each.file], ids=lambda each: each.name)
 def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
-    lines = agent.at(HERE).lines
+    lines = agent.render(HERE).lines
     if agent.file.endswith(".json"):
         assert isinstance(json.loads(lines), dict)
     elif agent.file.endswith(".toml"):
@@ -48,7 +49,7 @@ def test_the_lines_for_good_are_what_their_file_holds(agent: Agent) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda each: each.name)
 def test_an_agent_is_pointed_in_one_short_line(agent: Agent) -> None:
-    assert 0 < len(agent.at(HERE).brief) <= 90
+    assert 0 < len(agent.render(HERE).brief) <= 90
     assert "\n" not in agent.brief + agent.once
 
 
@@ -57,7 +58,7 @@ def test_an_agent_is_pointed_in_one_short_line(agent: Agent) -> None:
     [("claude", "claude --settings '", "'"), ("opencode", "OPENCODE_CONFIG_CONTENT='", "' opencode")],
 )
 def test_json_in_a_command_is_json(name: str, before: str, after: str) -> None:
-    once = AGENTS[name].at(HERE).once
+    once = AGENTS[name].render(HERE).once
     assert json.loads(once.removeprefix(before).removesuffix(after))
 
 
@@ -478,7 +479,7 @@ def test_what_cannot_be_merged_is_left_as_it_is(words: list[str], held: str | by
 @given(st.recursive(st.none() | st.booleans() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
 def test_what_is_written_holds_all_that_was_there(tree: object) -> None:
     before = {"theirs": tree}
-    made = written("settings.json", json.dumps(before), AGENTS["claude"].at(HERE).lines)
+    made = merge_text("settings.json", json.dumps(before), AGENTS["claude"].render(HERE).lines)
     assert isinstance(made, str)
     assert json.loads(made) == {**before, "env": {"ANTHROPIC_BASE_URL": f"{HERE}/u/anthropic"}}
 
@@ -493,8 +494,8 @@ LINE = st.one_of(
 
 @given(st.lists(LINE, max_size=6).map("\n".join))
 def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
-    lines = AGENTS["codex"].at(HERE).lines
-    made = written("config.toml", text, lines)
+    lines = AGENTS["codex"].render(HERE).lines
+    made = merge_text("config.toml", text, lines)
     if isinstance(made, Refusal):
         return
     before, after, ours = tomllib.loads(text), tomllib.loads(made), tomllib.loads(lines)
@@ -503,4 +504,4 @@ def test_what_is_written_into_toml_holds_all_that_was_there(text: str) -> None:
     before.get("model_providers", {}).pop("sightline", None)
     expected = {"model_providers": {}, **before, "model_provider": "sightline"}
     assert after == expected
-    assert written("config.toml", made, lines) == made, "a second time changes nothing"
+    assert merge_text("config.toml", made, lines) == made, "a second time changes nothing"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from sightline.agents import AGENTS, explain_omission
 from sightline.cli import listening
-from sightline.cli.agents import AGENTS, omits
 from tests.cli.command import ALONE, sightline
 from tests.cli.test_serve import get, serving
 from tests.golden.captures import captures
@@ -41,19 +41,21 @@ def test_it_is_said_once_for_a_client_and_a_model_and_doctor_says_it_too() -> No
         for body in (CODEX.raw, CODEX.raw, other, CODEX.raw):
             assert exchange(address, CODEX.path, body).status == 200
         said = ended(process)
-    assert sorted(said) == [f"sightline: {omits('codex', model)}" for model in sorted((CODEX.body["model"], "another"))]
+    assert sorted(said) == [
+        f"sightline: {explain_omission('codex', model)}" for model in sorted((CODEX.body["model"], "another"))
+    ]
     assert all("`sightline setup codex`" in line for line in said)
     with Provider() as provider, serving("--upstream", provider.url) as (process, address):
         assert exchange(address, CODEX.path, CODEX.raw).status == 200
         assert ended(process) == [], "whoever shares the record knows that it was said"
     doctor = sightline("doctor", env=ALONE).out
-    assert f"left out\n  {omits('codex', 'another')} (last seen 20" in doctor
+    assert f"left out\n  {explain_omission('codex', 'another')} (last seen 20" in doctor
     assert sightline("doctor", "--json", env=ALONE).json["record"]["omissions"][0]["client"] == "codex"
 
 
 def test_what_is_said_names_agents_that_can_be_set_up() -> None:
     for name in ("codex", "qwen", "pi", "opencode"):
-        assert AGENTS[name].title in omits(name, "m")
+        assert AGENTS[name].title in explain_omission(name, "m")
 
 
 def lines(said: list[str]) -> list[dict[str, Any]]:
@@ -109,7 +111,7 @@ def test_what_else_is_said_is_json_as_well() -> None:
         said = lines(ended(process))
     warnings = [line["message"] for line in said if line.get("level") == "warning"]
     assert warnings[0].startswith("mode (environment SIGHTLINE_MODE)")
-    assert warnings[1:] == [omits("codex", CODEX.body["model"])]
+    assert warnings[1:] == [explain_omission("codex", CODEX.body["model"])]
     assert [line["status"] for line in said if "status" in line] == [200]
 
 
@@ -171,4 +173,4 @@ def test_beside_an_agent_it_is_said_once_as_well(tmp_path: Path) -> None:
         agent = ("python3", str(tmp_path / "agent.py"), str(tmp_path / "body.json"))
         run = sightline("run", "--upstream", provider.url, "--", *agent, env=ALONE)
     assert run.code == 0, run.err
-    assert run.err.splitlines().count(f"sightline: {omits('codex', CODEX.body['model'])}") == 1
+    assert run.err.splitlines().count(f"sightline: {explain_omission('codex', CODEX.body['model'])}") == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sightline.cli.launch.started import parsed
+from sightline.agents.settings_files import parse_json
 from tests.mcp.readme import blocks
 from tests.mcp.test_stdio import Pipe, pipe
 from tests.requirements import requirement
@@ -55,7 +55,7 @@ EDITORS: Mapping[str, Editor] = {
         at_home=True,
     ),
     "Zed": Editor(
-        parsed,
+        parse_json,
         "context_servers",
         frozenset({"source", "enabled", "command", "args", "env", "timeout"}),
         {

@@ -15,7 +15,7 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
 
-from sightline.cli.agents import AGENTS
+from sightline.agents import AGENTS
 from tests.cli.command import ALONE, environment, sightline
 from tests.mcp.readme import Block, blocks
 from tests.requirements import requirement

@@ -13,12 +13,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from sightline.engine.offload import P, T
 
 from sightline.server.budget import MemoryBudget
 from sightline.surfaces.mcp.http import MOST_WITHOUT_SESSION
 from sightline.surfaces.mcp.large_requests import MOST_TEXT, LiftedRequest, lift_request, restore
-from sightline.vision.fairness import Offload
+from sightline.vision.fairness import Offload, P, T
 from tests.mcp.serving import WAYS, Way, at, served, texts
 from tests.mcp.test_http import post
 from tests.mcp.test_sessions import HELLO, VERSION, ask, called, mounted

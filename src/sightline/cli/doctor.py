@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sightline import __version__
-from sightline.cli.agents import AGENTS, omits
+from sightline.agents import AGENTS, explain_omission
 from sightline.cli.listening import DEFAULT_PORT, port, url_of
 from sightline.cli.terminal import add_json, answer, progress
 from sightline.cli.verbs import bytes_in, learnt, opened, quiet
@@ -191,7 +191,7 @@ def _agents(settings: Settings, here: str) -> Report:
         name: {
             "title": agent.title,
             "installed": shutil.which(name, path=path) is not None,
-            "point": "sightline run -- claude" if name == "claude" else agent.at(here).brief,
+            "point": "sightline run -- claude" if name == "claude" else agent.render(here).brief,
         }
         for name, agent in AGENTS.items()
     }
@@ -252,7 +252,7 @@ def _omission_lines(omissions: list[Report]) -> Iterator[str]:
         yield "left out"
     for one in omissions:
         seen = datetime.fromtimestamp(one["at"]).strftime("%Y-%m-%d")  # noqa: DTZ006, the day where the user is
-        yield f"  {omits(one['client'], one['model'])} (last seen {seen})"
+        yield f"  {explain_omission(one['client'], one['model'])} (last seen {seen})"
 
 
 def _provider_lines(providers: Report) -> Iterator[str]:

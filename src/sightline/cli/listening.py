@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from sightline.agents import explain_omission
 from sightline.cli.terminal import say
 from sightline.model.refusal import Refusal
 
@@ -219,15 +220,13 @@ def _tell(receipt: Receipt) -> None:
 
 
 def _warn(omission: Omission) -> None:
-    from sightline.cli.agents import omits
 
-    say(omits(omission.client, omission.model))
+    say(explain_omission(omission.client, omission.model))
 
 
 def _log_omission(omission: Omission) -> None:
-    from sightline.cli.agents import omits
 
-    log_warnings([omits(omission.client, omission.model)])
+    log_warnings([explain_omission(omission.client, omission.model)])
 
 
 def _keep_quiet(receipt: Receipt) -> None:

@@ -14,8 +14,9 @@ from socket import socket
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-from sightline.cli.launch import FILES, Launch, Place, launch
-from sightline.cli.listening import bind, url_on
+from sightline.agents.launch import FILES, Launch, Place
+from sightline.agents.programs import launch
+from sightline.cli.listening import DEFAULT_PORT, bind, url_on
 from sightline.cli.terminal import list_files, refused, say, text_of, warn
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
@@ -55,7 +56,7 @@ def run(args: Namespace) -> int:
 
 
 def _place(settings: Settings, address: str, *, flagged: bool) -> Place:
-    place = Place(settings.environment, address, Path.cwd(), text_of, flagged=flagged)
+    place = Place(settings.environment, address, Path.cwd(), text_of, flagged=flagged, serve_port=DEFAULT_PORT)
     return replace(place, real_home=place.home.resolve(), list_files=list_files, real_path=Path.resolve)
 
 

@@ -9,10 +9,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sightline.cli.agents import AGENTS, Agent, Aim
+from sightline.agents import AGENTS
+from sightline.agents.agent import Agent, SetupRequest, Target
+from sightline.agents.launch import Place
+from sightline.agents.settings_files import join_lines, merge_text
 from sightline.cli.listening import DEFAULT_PORT, port, url_of
 from sightline.cli.terminal import add_json, answer, refused, text_of
-from sightline.cli.writing import in_one_line, written
 from sightline.disk import write_whole
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream
@@ -41,40 +43,37 @@ def run(args: Namespace) -> int:
     address = url_of("127.0.0.1", args.port)
     known = AGENTS[args.agent]
     settings = load()
-    aim = _aim(known, args, address, settings)
-    if isinstance(aim, Refusal) and (args.write or args.upstream):
-        return refused(aim, as_json=args.json)
-    agent = known.at(address, None if isinstance(aim, Refusal) else aim, args.model)
-    file = known.file_in(settings.environment)
-    if isinstance(aim, Refusal):
-        agent = replace(agent, note=f"{aim}. {agent.note}")
-    if not args.write or isinstance(aim, Refusal):
+    target = _choose_target(known, args, address, settings)
+    if isinstance(target, Refusal) and (args.write or args.upstream):
+        return refused(target, as_json=args.json)
+    agent = known.render(address, None if isinstance(target, Refusal) else target, args.model)
+    file = known.find_file(settings.environment)
+    if isinstance(target, Refusal):
+        agent = replace(agent, note=f"{target}. {agent.note}")
+    if not args.write or isinstance(target, Refusal):
         found: dict[str, Json] = {part: getattr(agent, part) for part in _SAID}
         found |= {"file": str(file or ""), "address": address}
         return answer(found, _lines(agent, file, address), as_json=args.json)
-    kept = _written(agent, file, aim, args.model)
+    kept = _written(agent, file, target, args.model)
     if isinstance(kept, Refusal):
         return refused(kept, as_json=args.json)
     done: dict[str, Json] = {
         "file": str(kept.file),
         "backup": str(kept.backup) if kept.backup else None,
-        "upstream": aim.upstream,
+        "upstream": target.upstream,
         "use": agent.use,
     }
-    return answer(done, _done(agent, aim.upstream, kept, args.port), as_json=args.json)
+    return answer(done, _done(agent, target.upstream, kept, args.port), as_json=args.json)
 
 
-def _aim(agent: Agent, args: Namespace, address: str, settings: Settings) -> Aim | Refusal:
+def _choose_target(agent: Agent, args: Namespace, address: str, settings: Settings) -> Target | Refusal:
     """Whom the agent is to ask: as the user says, else as its own files say now."""
-    from sightline.cli.launch import Place
-    from sightline.cli.pointing import Wish, aimed
-
     known = _upstreams(settings)
     if args.upstream and args.upstream not in known:
         return Refusal("not_found", f"there is no upstream named {args.upstream!r}", "sightline doctor lists them")
     home = Path.home()  # what counts for good is the user's own, and no project's
-    place = Place(settings.environment, address, home, text_of)
-    return aimed(Wish(agent, args.upstream, args.model, place, known))
+    place = Place(settings.environment, address, home, text_of, serve_port=DEFAULT_PORT)
+    return agent.choose_target(SetupRequest(agent, args.upstream, args.model, place, known))
 
 
 def _upstreams(settings: Settings) -> dict[str, Upstream]:
@@ -114,17 +113,17 @@ def _done(agent: Agent, upstream: str, kept: Kept, listening: int) -> Iterator[s
         yield f"Nothing had to be changed. To undo it, take the lines that `{shown}` shows out of {kept.file}."
 
 
-def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Refusal:
+def _written(agent: Agent, file: Path | None, target: Target, model: str) -> Kept | Refusal:
     if file is None:
         how = "run the command that is shown" if agent.lines else "set the variables that are shown"
         return Refusal("unsupported_type", f"{agent.title} reads no file that we could write", f"{how} without --write")
     if agent.model and not model:
         return Refusal("invalid_input", "it has to be said which model is declared as seeing", "add --model MODEL")
-    if aim.key == _UNKNOWN:
+    if target.key == _UNKNOWN:
         return Refusal(
             "invalid_input",
-            f"where {agent.title} finds the key of {aim.upstream} is not known",
-            f"write what belongs in the place of {_UNKNOWN}, by hand: {in_one_line(agent.lines)}",
+            f"where {agent.title} finds the key of {target.upstream} is not known",
+            f"write what belongs in the place of {_UNKNOWN}, by hand: {join_lines(agent.lines)}",
         )
     return _merged(file, agent.lines)
 
@@ -132,13 +131,13 @@ def _written(agent: Agent, file: Path | None, aim: Aim, model: str) -> Kept | Re
 def _merged(file: Path, lines: str) -> Kept | Refusal:
     commented = file.with_suffix(".jsonc")
     if commented.exists():
-        return Refusal("unsupported_type", f"{commented} has the last word", f"merge into it: {in_one_line(lines)}")
+        return Refusal("unsupported_type", f"{commented} has the last word", f"merge into it: {join_lines(lines)}")
     try:
         before = file.read_bytes() if file.exists() else b""
         text = before.decode("utf-8-sig")
     except (OSError, ValueError):
         return Refusal("not_permitted", f"{file} cannot be read as text", "merge the lines by hand")
-    made = written(str(file), text, lines)
+    made = merge_text(str(file), text, lines)
     if isinstance(made, Refusal):
         return made
     if made == text:

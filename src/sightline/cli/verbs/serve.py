@@ -15,7 +15,7 @@ from pathlib import Path
 from socket import socket
 from types import FrameType
 
-from sightline.cli.agents import AGENTS
+from sightline.agents import AGENTS
 from sightline.cli.listening import (
     Manner,
     add_address,
@@ -130,7 +130,7 @@ def _banner(address: str, *, guarded: bool) -> Iterator[str]:
     yield f"Sightline listens on {address}"
     yield "Point an agent here:"
     for agent in AGENTS.values():
-        yield f"  {agent.title:<12} {agent.at(address).brief}"
+        yield f"  {agent.title:<12} {agent.render(address).brief}"
     yield f"  {'any other':<12} {address} (Anthropic), {address}/v1 (OpenAI), {address}/u/NAME/v1 (provider NAME)"
     if find_spec("mcp") is not None:
         yield f"  {'MCP hosts':<12} {address}/mcp"

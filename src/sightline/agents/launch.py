@@ -1,8 +1,7 @@
-"""What it takes to start an agent so that it asks the proxy, and how an agent's own files are read."""
+"""How an agent is started so that it asks the proxy, where that is, and what its arguments and addresses say."""
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sightline.agents.settings_files import parse_dotenv, parse_json
 from sightline.model.profile import WireName
+from sightline.model.refusal import Refusal
 from sightline.model.upstream import is_loopback, is_versioned
 
 Read = Callable[[Path], str | None]
@@ -22,13 +23,7 @@ ListFiles = Callable[[Path], Sequence[Path] | None]
 
 FILES = "{sightline-files}"
 """Stands in arguments and variables for a folder that is the user's alone and ends with the agent."""
-
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
-_VARIABLE = re.compile(
-    r"""^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*'|[^\r\n#]*)""", re.MULTILINE
-)
-_REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +57,7 @@ class Place:
     flagged: bool = False  # the user has said where requests go on to: no provider keeps its own address
     real_home: Path | None = None  # where the home folder is, if a link leads there
     list_files: ListFiles = _list_nothing
+    serve_port: int = 0  # where `sightline serve` listens unless the user says otherwise
     real_path: Callable[[Path], Path] = _normalize  # where a path leads when all links in it are followed
 
     @property
@@ -69,8 +65,8 @@ class Place:
         return Path(self.env.get("HOME") or self.env.get("USERPROFILE") or "~")
 
     def json(self, *names: str | Path) -> dict[str, Any]:
-        """An object from a file of the user's or the project's; one that cannot be read is empty."""
-        return parsed(self.read(self.folder / Path(*names)) or "") or {}
+        """Read an object from a file; one that cannot be read is empty."""
+        return parse_json(self.read(self.folder / Path(*names)) or "") or {}
 
     def toml(self, *names: str | Path) -> dict[str, Any]:
         try:
@@ -79,8 +75,7 @@ class Place:
             return {}
 
     def dotenv(self, *names: str | Path) -> dict[str, str]:
-        found = _VARIABLE.findall(self.read(self.folder / Path(*names)) or "")
-        return {name: text[1:-1] if text[:1] in ("'", '"') else text.strip() for name, text in found}
+        return parse_dotenv(self.read(self.folder / Path(*names)) or "")
 
     @property
     def above(self) -> tuple[Path, ...]:
@@ -102,7 +97,7 @@ class Place:
         return self.folder in (self.home, self.real_home)
 
     def trusts(self, rules: Path) -> bool:
-        """Whether a record of trusted folders, as Gemini CLI and Qwen Code keep it, trusts this folder.
+        """Return whether a record of trusted folders, as Gemini CLI and Qwen Code keep it, trusts this folder.
 
         The nearest rule counts. Of two rules for one folder, the one that does not trust it counts.
         """
@@ -113,33 +108,8 @@ class Place:
         return next((said[folder] for folder in self.above if folder in said), False)
 
 
-def parsed(text: str) -> dict[str, Any] | None:
-    """JSON, with comments and last commas where an agent allows them."""
-    plain = _TRAILING.sub(lambda found: found[1] or "", _COMMENT.sub(lambda found: found[1] or "", text))
-    try:
-        found = json.loads(plain)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def part(tree: object, *names: str) -> dict[str, Any]:
-    """An object inside another one; empty where there is none."""
-    for name in names:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree if isinstance(tree, dict) else {}
-
-
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both objects in one, key by key; `above` wins."""
-    return {**below} | {
-        name: merged(below[name], value) if isinstance(value, dict) and isinstance(below.get(name), dict) else value
-        for name, value in above.items()
-    }
-
-
-def options(argv: Sequence[str], *names: str) -> Iterator[str]:
-    """What the words after these options say, in order; `--` ends them."""
+def find_options(argv: Sequence[str], *names: str) -> Iterator[str]:
+    """Yield the values of these options, in order; `--` ends them."""
     words = iter(argv[1:])
     for word in words:
         name, equals, text = word.partition("=")
@@ -151,8 +121,8 @@ def options(argv: Sequence[str], *names: str) -> Iterator[str]:
             yield text
 
 
-def without(argv: Sequence[str], *names: str) -> list[str]:
-    """The arguments without these options and what they say."""
+def remove_options(argv: Sequence[str], *names: str) -> list[str]:
+    """Return the arguments without these options and their values."""
     rest, words = list(argv[:1]), iter(argv[1:])
     for word in words:
         if word in names:
@@ -164,29 +134,21 @@ def without(argv: Sequence[str], *names: str) -> list[str]:
     return rest
 
 
-def expanded(text: object, env: Mapping[str, str]) -> str:
-    """A text of a settings file with the variables in it, as $NAME or ${NAME}; what is not set stays as it stands."""
-    return _REFERENCE.sub(lambda found: env.get(found[1] or found[2], found[0]), text) if isinstance(text, str) else ""
+def find_address(upstream: object) -> str:
+    """Return an address of an upstream, or the upstream's name if it is one of ours; empty: it is no address."""
+    return (
+        resolve_upstream(upstream) if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
+    )
 
 
-def address_of(upstream: object) -> str:
-    """An address that can be gone on to, or the name of who is behind one of ours; an agent's file may say anything."""
-    return behind(upstream) if isinstance(upstream, str) and upstream.startswith(("http://", "https://")) else ""
-
-
-def behind(url: str) -> str:
-    """Who is behind an address that `setup` has written: asking ourselves again helps nobody, and may find nobody."""
-    where = _split(url)
+def resolve_upstream(url: str) -> str:
+    """Return the upstream's name for an address that `setup` has written, so that we don't ask ourselves again."""
+    where = _split_url(url)
     name = re.match(r"/u/([^/]+)", where[1])
     return name[1] if name and is_loopback(where[0]) else url
 
 
-def is_ours(url: str, port: int) -> bool:
-    """Whether `sightline serve` listens there, which says nothing about where it goes on to."""
-    return bool(re.match(rf"https?://[^/]*:{port}(?:/|\Z)", url)) and is_loopback(_split(url)[0])
-
-
-def _split(url: str) -> tuple[str, str]:
+def _split_url(url: str) -> tuple[str, str]:
     try:
         where = urlsplit(url)
     except ValueError:
@@ -194,11 +156,33 @@ def _split(url: str) -> tuple[str, str]:
     return where.hostname or "", where.path
 
 
-def version_for(theirs: str, version: str) -> str:
-    """What follows our address in the place of theirs: a client asks below a version only where theirs has one."""
+def choose_version(theirs: str, version: str) -> str:
+    """Return what follows our address: the version, unless the address in its place has none."""
     return version if not theirs or "://" not in theirs or is_versioned(theirs) else ""
 
 
-def of_project(url: str, file: str) -> str:
-    """The note where a file of the project, and not the user, says where requests go on to."""
+def say_project_decides(url: str, file: str) -> str:
+    """Return the note that a file of the project, and not the user, names the upstream."""
     return f"requests go on to {url}, as {file} of this project says" if url and file else ""
+
+
+def refuse_own_address(started: Launch, place: Place) -> Launch | Refusal:
+    """Refuse an agent that asks `sightline serve` already: only the user can know where that goes on to."""
+    own = re.compile(rf"https?://[^/]*:{place.serve_port}(?:/|\Z)")
+    for url in (*started.formerly.values(), *(url for _, url in started.named.values())):
+        if own.match(url) and is_loopback(_split_url(url)[0]):
+            return Refusal(
+                "invalid_input",
+                f"{url} is the address of `sightline serve`, which does not say where requests go on to",
+                "add --upstream NAME, or start the agent without `sightline run`",
+            )
+    return started
+
+
+def bypass_web_proxies(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment so that no web proxy is asked for this machine's addresses, which it can't reach."""
+    if not any(env.get(name) or env.get(name.lower()) for name in _PROXIES):
+        return dict(env)
+    known = env.get("NO_PROXY") or env.get("no_proxy") or ""
+    past = ",".join(filter(None, [known, "127.0.0.1"]))
+    return {**env, "NO_PROXY": past, "no_proxy": past}

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.projects import Steering, refuse, say_ignored, settings_that_steer
-from sightline.cli.launch.started import FILES, Launch, Place, address_of, part, version_for
+from sightline.agents.agent import Agent, SetupRequest, Target, choose_from_table
+from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address
+from sightline.agents.projects import Steering, code_that_runs, refuse, say_ignored, settings_that_steer
+from sightline.agents.settings_files import get_object
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
@@ -20,6 +22,7 @@ _FILE = "sightline.ts"
 _VARIABLE = "SIGHTLINE_PI_PROVIDERS"
 _APPROVES = ("-a", "--approve")
 _OF_PROJECT = Path(".pi/settings.json")
+_CODE = ".pi/extensions"
 _STEERS = ("defaultProvider", "enabledModels", "packages", "extensions")
 _EXTENSION = """export default function (pi) {
   const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
@@ -32,7 +35,7 @@ _EXTENSION = """export default function (pi) {
 }
 """
 # Its own providers, by our names for them, and what follows the address that it is given.
-BUILT_IN: Mapping[str, tuple[str, str]] = {
+_BUILT_IN: Mapping[str, tuple[str, str]] = {
     "anthropic": ("anthropic", ""),
     "deepseek": ("deepseek", "/v1"),
     "google": ("gemini", "/v1beta"),
@@ -53,31 +56,32 @@ _APIS: Mapping[str, tuple[WireName, str]] = {
 }
 
 
-def providers(place: Place) -> dict[str, Any]:
-    """The providers that the user has configured for the agent."""
-    return part(place.json(_home(place) / "models.json"), "providers")
+def _read_providers(place: Place) -> dict[str, Any]:
+    """Return the providers that the user has configured."""
+    return get_object(place.json(_get_home(place) / "models.json"), "providers")
 
 
-def _home(place: Place) -> Path:
+def _get_home(place: Place) -> Path:
     return Path(place.env.get("PI_CODING_AGENT_DIR") or place.home / ".pi" / "agent")
 
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return what a project says about where keys and images go, if pi reads it without a record of trust."""
-    record = place.json(_home(place) / "trust.json")
+    record = place.json(_get_home(place) / "trust.json")
     saved = next((record[str(folder)] for folder in place.above if isinstance(record.get(str(folder)), bool)), None)
-    always = place.json(_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
+    always = place.json(_get_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
     words = argv[: argv.index("--")] if "--" in argv else argv
     if saved is not True and not place.at_home and (always or any(word in words for word in _APPROVES)):
-        return [*settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)]
+        settings = settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
+        return [*settings, *code_that_runs(place, place.folder / _CODE, "pi")]
     return []
 
 
-def kind(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
-    """The API of a provider, and what follows the address that it is given."""
-    if provider not in BUILT_IN or "api" in said:
+def _get_api(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
+    """Return the API of a provider, and what follows the address that it gets."""
+    if provider not in _BUILT_IN or "api" in said:
         return _APIS.get(str(said.get("api")), ("openai_chat", "/v1"))
-    version = BUILT_IN[provider][1]
+    version = _BUILT_IN[provider][1]
     return next(each for each in _APIS.values() if each[1] == version)
 
 
@@ -85,22 +89,22 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     steering = find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("pi", steering, "save that you trust it with /trust in pi, and repeat")
-    own = providers(place)
-    bases = {name: _base(place, f"/u/{known}", version) for name, (known, version) in BUILT_IN.items()}
+    own = _read_providers(place)
+    bases = {name: _build_address(place, f"/u/{known}", version) for name, (known, version) in _BUILT_IN.items()}
     named: dict[str, tuple[WireName, str]] = {}
     for provider in own:
-        said = part(own, provider)
-        url = address_of(said.get("baseUrl"))
+        said = get_object(own, provider)
+        url = find_address(said.get("baseUrl"))
         if not url and said.get("baseUrl") and not place.flagged:  # nobody can know what it means: it stays as it is
             bases.pop(provider, None)
         if not url:
             continue
-        api, version = kind(provider, said)
+        api, version = _get_api(provider, said)
         name = f"pi-{provider}" if provider.isascii() and provider.replace("-", "").isalnum() else f"pi-{len(named)}"
         named[name] = (api, url)
         if api != "gemini" and not place.flagged:
-            version = version_for(url, version)
-        bases[provider] = _base(place, f"/u/{name}", version)
+            version = choose_version(url, version)
+        bases[provider] = _build_address(place, f"/u/{name}", version)
     env = {**place.env, _VARIABLE: json.dumps(bases)}
     words = [word for word in argv[1:] if word not in _APPROVES] if steering else argv[1:]
     flags = ("--no-approve", "-e") if steering else ("-e",)
@@ -108,5 +112,34 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, named, {_FILE: _EXTENSION}, note)
 
 
-def _base(place: Place, upstream: str, version: str) -> str:
+def _build_address(place: Place, upstream: str, version: str) -> str:
     return place.address + ("" if place.flagged else upstream) + version
+
+
+def choose_target(request: SetupRequest) -> Target | Refusal:
+    own = _read_providers(request.place)
+    said = {name: get_object(own, name) for name in own}
+    bases = {name: find_address(each.get("baseUrl")) for name, each in said.items()}
+    built_in = {theirs: ours for theirs, (ours, _) in _BUILT_IN.items()}
+    return choose_from_table(request, built_in, bases, lambda name: _get_api(name, said.get(name, {}))[1])
+
+
+AGENT = Agent(
+    "pi",
+    "pi",
+    start=start,
+    packages=(
+        "@earendil-works/pi-coding-agent",
+        "@mariozechner/pi-coding-agent",
+    ),
+    find_steering=find_steering,
+    choose_target=choose_target,
+    point='"baseUrl": "$P/u/NAME/v1" of the provider in ~/.pi/agent/models.json',
+    file="~/.pi/agent/models.json",
+    moved=("PI_CODING_AGENT_DIR", "models.json"),
+    lines='{"providers": {"$N": {"baseUrl": "$B",\n  "modelOverrides": {"$M": {"input": ["text", "image"]}}}}}',
+    usual=Target("zai-coding", "zai", "/v1"),
+    model="glm-5.3",
+    sees='"input" in modelOverrides of each model; `pi --list-models` shows it under images',
+    note="No variable points it elsewhere. baseUrl alone keeps its models and your login.",
+)

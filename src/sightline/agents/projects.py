@@ -1,7 +1,8 @@
 """Files of a project that decide where an agent sends keys and images, and whether the user trusts the project.
 
-A cloned repository can bring settings that name another endpoint, key, proxy or provider. They count only where the
-agent's own record in the user's home folder trusts that folder. Elsewhere they are refused, unless the user says with
+A cloned repository can bring settings that name another endpoint, key, proxy or provider, or programs that the agent
+runs with the user's keys in their environment. They count only where the agent's own record in the user's home folder
+trusts that folder. Elsewhere they are refused, unless the user says with
 `--upstream` where requests go: then the agent is started so that it does not read them.
 """
 
@@ -12,11 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sightline.cli.launch.started import Place, parsed, part
+from sightline.agents.launch import Place
+from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
 
-NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL)_\w+"
-"""Variables that reroute or intercept the traffic of any program."""
+NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL|LD|DYLD|GIT)_\w+|PYTHON\w+|PATH|SHELL|ENV|BASH_ENV"
+"""Variables that reroute the traffic of any program, or make it run other code, which can read its keys."""
+CODE = ("hooks", "mcpServers", "tools.discoveryCommand", "tools.callCommand")
+"""Settings of several agents that name programs to run: these get the agent's environment, with its keys."""
 # Like dotenv's own pattern: its \s takes line breaks and no-break spaces, also before the equals sign.
 _ASSIGNED = re.compile(r"(?:\A|\n)\s*(?:export\s+)?([\w.-]+)(?:\s*=|:\s)")
 
@@ -27,6 +31,7 @@ class Steering:
 
     file: Path
     setting: str
+    is_code: bool = False  # the agent runs the file
 
 
 def refuse(title: str, found: Iterable[Steering], trust: str, *, ignorable: bool = True) -> Refusal:
@@ -63,16 +68,16 @@ def settings_that_steer(
     `keys` are names with dots for objects in objects; `env` matches variables that the file sets under `env`. What
     cannot be parsed here but may be readable to the agent is searched as text.
     """
-    tree = parsed(text)
+    tree = parse_json(text)
     if tree is None:
         if _may_steer(text, keys, env):
             yield Steering(file, "something that cannot be read here")
         return
     for key in keys:
         *above, last = key.split(".")
-        if part(tree, *above).get(last):
+        if get_object(tree, *above).get(last):
             yield Steering(file, key)
-    for name in part(tree, "env") if env else ():
+    for name in get_object(tree, "env") if env else ():
         if env and env.fullmatch(name):
             yield Steering(file, name)
 
@@ -95,3 +100,11 @@ def variables_that_steer(place: Place, file: Path, names: re.Pattern[str]) -> It
     for name in dict.fromkeys(_ASSIGNED.findall(text)):
         if names.fullmatch(name) and not place.env.get(name):
             yield Steering(file, name)
+
+
+def code_that_runs(place: Place, folder: Path, title: str) -> Iterator[Steering]:
+    """Yield the files in a folder of a project that the agent runs: they get its environment, with its keys."""
+    files = place.list_files(folder)
+    if files is None:
+        yield Steering(folder, "more files than can be checked", is_code=True)
+    yield from (Steering(file, f"code that {title} runs", is_code=True) for file in files or ())

@@ -15,9 +15,10 @@ from os.path import normpath
 from pathlib import Path
 from typing import Any
 
-from sightline.cli.launch.front_matter import find_model
-from sightline.cli.launch.projects import Steering, refuse, say_ignored, settings_that_steer
-from sightline.cli.launch.started import Launch, Place, address_of, merged, options, parsed, part, version_for
+from sightline.agents.agent import Agent, SetupRequest, Target, choose_from_table
+from sightline.agents.launch import Launch, Place, choose_version, find_address, find_options
+from sightline.agents.projects import Steering, refuse, say_ignored, settings_that_steer
+from sightline.agents.settings_files import get_object, merge, parse_json
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
@@ -39,11 +40,14 @@ _TAKE_A_VALUE = (
 )
 _NAMED, _NO_PROJECT = "OPENCODE_CONFIG", "OPENCODE_DISABLE_PROJECT_CONFIG"
 _FOLDER = "OPENCODE_CONFIG_DIR"
-_STEERS = ("plugin", "provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise")
+_STEERS = (
+    *("plugin", "mcp", "lsp", "formatter"),  # programs that it runs
+    *("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise"),
+)
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.
-BUILT_IN: Mapping[str, str] = {
+_BUILT_IN: Mapping[str, str] = {
     "anthropic": "anthropic",
     "deepseek": "deepseek",
     "google": "gemini",
@@ -57,26 +61,34 @@ BUILT_IN: Mapping[str, str] = {
     "zai-coding-plan": "zai-coding",
 }
 _NPMS: Mapping[str, WireName] = {"anthropic": "anthropic", "google": "gemini"}
+_UNKNOWN_MODEL = "that cannot be read here"
+_FRONT_MATTER = re.compile(r"\A\ufeff?---(?!-)([^\r\n]*)(.*?)(?:\n---|\Z)", re.DOTALL)
+_HIDES_MODEL = re.compile(r"\\(?:[xuU]|\r?\n)|(?:^|[\s{\[,:?-])(?:[&*!](?=[\w<!])|\?(?=\s))", re.MULTILINE)
+_NAMES_MODEL = re.compile(r"""\bmodel["']?\s*:\s*["']?([^\s"',}#]*)""")
 
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
-    given = parsed(place.env.get(_CONTENT) or "{}")
+    given = parse_json(place.env.get(_CONTENT) or "{}")
     if given is None:
         return Refusal("invalid_input", f"{_CONTENT} is not JSON", "mend it or unset it")
-    flag = next(options(argv, "-m", "--model"), "")
+    flag = next(find_options(argv, "-m", "--model"), "")
     is_later = _opens_folders_later(argv, place)
     steering = [] if is_later else find_steering(argv, place)
     if steering and not place.flagged:
         return refuse("opencode", steering, _say_trust(steering[0].file))
-    config = merged(configured(place), _resolved(given, place.folder, place))
+    config = merge(_read_config(place), _resolve_addresses(given, place.folder, place))
     model = flag or config.get("model")
     chosen, _, model_id = model.partition("/") if isinstance(model, str) else ("", "", "")
     named: dict[str, tuple[WireName, str]] = {}
     providers = {
-        name: _provider(name, part(config, "provider", name), place, named, model_id if name == chosen else "")
-        for name in sorted({*part(config, "provider"), *BUILT_IN, *([chosen] if chosen and place.flagged else [])})
+        name: _point_provider(
+            name, get_object(config, "provider", name), place, named, model_id if name == chosen else ""
+        )
+        for name in sorted(
+            {*get_object(config, "provider"), *_BUILT_IN, *([chosen] if chosen and place.flagged else [])}
+        )
     }
-    content = merged(given, {"provider": {name: said for name, said in providers.items() if said}})
+    content = merge(given, {"provider": {name: said for name, said in providers.items() if said}})
     env = {**place.env, _CONTENT: json.dumps(content, ensure_ascii=False)}
     if chosen and not providers.get(chosen):
         return Refusal(
@@ -94,12 +106,14 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return what the projects that opencode is started in say about where keys and images go."""
-    flag = next(options(argv, "-m", "--model"), "")
-    found = (each for folder in _folders(argv, place) for each in _steering(replace(place, folder=folder), flag))
+    flag = next(find_options(argv, "-m", "--model"), "")
+    found = (
+        each for folder in _list_folders(argv, place) for each in _list_steering(replace(place, folder=folder), flag)
+    )
     return [*dict.fromkeys(found)]
 
 
-def _command(argv: Sequence[str]) -> str:
+def _find_command(argv: Sequence[str]) -> str:
     """Return the first word that is neither an option nor the value of one."""
     words = iter(argv[1:])
     for word in words:
@@ -115,18 +129,18 @@ def _opens_folders_later(argv: Sequence[str], place: Place) -> bool:
 
     A user who has set the variable has decided about the settings of projects.
     """
-    return _command(argv) in _OPEN_FOLDERS_LATER and not place.env.get(_NO_PROJECT)
+    return _find_command(argv) in _OPEN_FOLDERS_LATER and not place.env.get(_NO_PROJECT)
 
 
-def _folders(argv: Sequence[str], place: Place) -> list[Path]:
+def _list_folders(argv: Sequence[str], place: Place) -> list[Path]:
     """Return the folders that it may work in, as written and with links followed.
 
     Without a command, a word names the folder of the project. Words that are values of options count too: no folder is
     called like them, or else it is checked needlessly.
     """
-    command = _command(argv)
+    command = _find_command(argv)
     if command == "run":
-        named = [*options(argv, "--dir")] or ["."]
+        named = [*find_options(argv, "--dir")] or ["."]
     else:
         words = [] if command in _COMMANDS else [word for word in argv[1:] if not word.startswith("-")]
         named = [".", *words]
@@ -141,39 +155,41 @@ def _say_trust(file: Path) -> str:
     return f"set {_FOLDER}={folder} if you trust that folder"
 
 
-def configured(place: Place) -> dict[str, Any]:
-    """What the user's own files say, the later ones over the earlier."""
+def _read_config(place: Place) -> dict[str, Any]:
+    """Return the settings of the user's own files, the later ones merged over the earlier."""
     config: dict[str, Any] = {}
-    for each in _files(place):
-        config = merged(config, each)
+    for each in _read_files(place):
+        config = merge(config, each)
     return config
 
 
-def _files(place: Place) -> Iterator[dict[str, Any]]:
-    """Every file of the user's that it reads, the one that counts last."""
+def _read_files(place: Place) -> Iterator[dict[str, Any]]:
+    """Yield the settings of every file of the user's, the one that counts last."""
     home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
     for name in ("config.json", *_FILES):
-        yield _read(home / name, place)
+        yield _read_file(home / name, place)
     if own := place.env.get(_NAMED):
-        yield _read(Path(own), place)
+        yield _read_file(Path(own), place)
     beside = [folder for folder in place.repository or place.above if folder in (place.home, place.real_home)]
     beside.append(place.home / ".opencode")
     if own := place.env.get(_FOLDER):
         beside.append(place.folder / own)
     for folder in beside:
         for name in _FILES:
-            yield _read(folder / name, place)
+            yield _read_file(folder / name, place)
 
 
-def _of_project(place: Place) -> Iterator[Path]:
-    """Every file that it reads in a project, up to the root of the repository or of the disk, but for one that the
-    user names."""
+def _list_project_files(place: Place) -> Iterator[Path]:
+    """Yield every file that it reads in a project, up to the root of the repository or of the disk.
+
+    One that the user names is left out.
+    """
     named = place.folder / place.env[_NAMED] if place.env.get(_NAMED) else None
-    for folder in _folders_of_project(place):
+    for folder in _list_project_folders(place):
         yield from (file for file in (folder / name for name in _FILES) if file != named)
 
 
-def _folders_of_project(place: Place) -> Iterator[Path]:
+def _list_project_folders(place: Place) -> Iterator[Path]:
     """Yield every folder of a project that it reads settings in, but for one that the user names."""
     if place.env.get(_NO_PROJECT, "").lower() in ("1", "true"):
         return
@@ -183,10 +199,10 @@ def _folders_of_project(place: Place) -> Iterator[Path]:
             yield from (each for each in (folder, folder / ".opencode") if each != named)
 
 
-def _in_markdown(place: Place, theirs: str) -> Iterator[Steering]:
+def _check_markdown(place: Place, theirs: str) -> Iterator[Steering]:
     """Yield the agents, modes and commands of a project, in Markdown, that name a model of another provider, and the
     code that it loads from a project."""
-    for folder in _folders_of_project(place):
+    for folder in _list_project_folders(place):
         if folder.name != ".opencode":
             continue
         for name in _CODE + _MARKDOWN:
@@ -196,54 +212,70 @@ def _in_markdown(place: Place, theirs: str) -> Iterator[Steering]:
             for file in files or ():
                 if name in _CODE and file.suffix in (".ts", ".js"):
                     yield Steering(file, "code that opencode loads")
-                elif file.suffix == ".md" and (model := find_model(place.read(file) or "")) not in ("", theirs):
+                elif file.suffix == ".md" and (model := _find_model(place.read(file) or "")) not in ("", theirs):
                     yield Steering(file, f"the model provider {model}")
 
 
-def _steering(place: Place, flag: str) -> Iterator[Steering]:
-    """What a project says about where keys and images go; `flag` is the model that the user has typed."""
-    theirs = _provider_of(flag or configured(place).get("model"))
-    for file in _of_project(place):
-        text = _with_references(place.read(file) or "", _referred(file.parent, place))
+def _find_model(text: str) -> str:
+    """Return the provider of the model that a Markdown file names, `UNKNOWN` if that is uncertain, or nothing."""
+    found = _FRONT_MATTER.match(text)
+    if found is None:
+        return ""
+    language, matter = found[1].strip(), found[2]
+    providers = {model.partition("/")[0] for model in _NAMES_MODEL.findall(matter)} - {""}
+    if language not in ("", "yaml") or _HIDES_MODEL.search(matter) or len(providers) > 1:
+        return _UNKNOWN_MODEL
+    return next(iter(providers), "")
+
+
+def _list_steering(place: Place, flag: str) -> Iterator[Steering]:
+    """Yield what a project says about where keys and images go; `flag` is the model that the user has typed."""
+    theirs = _get_provider(flag or _read_config(place).get("model"))
+    for file in _list_project_files(place):
+        text = _replace_references(place.read(file) or "", _build_resolver(file.parent, place))
         yield from settings_that_steer(file, text, _STEERS)
-        said = parsed(text) or {}
+        said = parse_json(text) or {}
         models = {"small_model": said.get("small_model"), **({} if flag else {"model": said.get("model")})}
         models |= {
-            f"{role}.{name}": part(said, role, name).get("model") for role in _ROLES for name in part(said, role)
+            f"{role}.{name}": get_object(said, role, name).get("model")
+            for role in _ROLES
+            for name in get_object(said, role)
         }
-        yield from (Steering(file, key) for key, model in models.items() if _provider_of(model) not in ("", theirs))
-    for file in (folder / name for folder in _folders_of_project(place) for name in _SCREEN):
+        yield from (Steering(file, key) for key, model in models.items() if _get_provider(model) not in ("", theirs))
+    for file in (folder / name for folder in _list_project_folders(place) for name in _SCREEN):
         yield from settings_that_steer(file, place.read(file) or "", ("plugin",))
-    yield from _in_markdown(place, theirs)
+    yield from _check_markdown(place, theirs)
 
 
-def _with_references(text: str, refer: Callable[[re.Match[str]], str]) -> str:
-    """A file as it is read when all references in it are resolved: one may stand in a name as well."""
+def _replace_references(text: str, refer: Callable[[re.Match[str]], str]) -> str:
+    """Replace all references in a file by what they refer to: one may be part of a name as well."""
     return _REFERENCE.sub(lambda found: json.dumps(refer(found))[1:-1], text)
 
 
-def _provider_of(model: object) -> str:
+def _get_provider(model: object) -> str:
     return model.partition("/")[0] if isinstance(model, str) else ""
 
 
-def _read(file: Path, place: Place) -> dict[str, Any]:
-    return _resolved(place.json(file), (place.folder / file).parent, place)
+def _read_file(file: Path, place: Place) -> dict[str, Any]:
+    return _resolve_addresses(place.json(file), (place.folder / file).parent, place)
 
 
-def _resolved(config: dict[str, Any], folder: Path, place: Place) -> dict[str, Any]:
-    """With the variables and files that addresses speak of; a file is named as seen from the one that speaks of it."""
-    referred = _referred(folder, place)
-    said = {name: part(config, "provider", name, "options").get("baseURL") for name in part(config, "provider")}
+def _resolve_addresses(config: dict[str, Any], folder: Path, place: Place) -> dict[str, Any]:
+    """Replace references in addresses; a file is named relative to the file that refers to it."""
+    referred = _build_resolver(folder, place)
+    said = {
+        name: get_object(config, "provider", name, "options").get("baseURL") for name in get_object(config, "provider")
+    }
     known = {
         name: {"options": {"baseURL": _REFERENCE.sub(referred, url)}}
         for name, url in said.items()
-        if isinstance(url, str) and address_of(_REFERENCE.sub(referred, url))
+        if isinstance(url, str) and find_address(_REFERENCE.sub(referred, url))
     }
-    return merged(config, {"provider": known}) if known else config
+    return merge(config, {"provider": known}) if known else config
 
 
-def _referred(folder: Path, place: Place) -> Callable[[re.Match[str]], str]:
-    """What stands for a reference to a variable or to a file, which is named as seen from this folder."""
+def _build_resolver(folder: Path, place: Place) -> Callable[[re.Match[str]], str]:
+    """Return a function that resolves a reference to a variable, or to a file relative to this folder."""
 
     def refer(found: re.Match[str]) -> str:
         kind, name = found[1], found[2].strip()
@@ -255,35 +287,65 @@ def _referred(folder: Path, place: Place) -> Callable[[re.Match[str]], str]:
     return refer
 
 
-def _api(name: str, said: Mapping[str, Any]) -> WireName:
+def _get_api(name: str, said: Mapping[str, Any]) -> WireName:
     npm = str(said.get("npm", name))
     return next((api for word, api in _NPMS.items() if word in npm), "openai_chat")
 
 
-def version_of(name: str, said: Mapping[str, Any]) -> str:
-    """What follows the address that a provider is given."""
-    return "/v1beta" if _api(name, said) == "gemini" else "/v1"
+def _get_version(name: str, said: Mapping[str, Any]) -> str:
+    """Return what follows the address that a provider gets."""
+    return "/v1beta" if _get_api(name, said) == "gemini" else "/v1"
 
 
-def _provider(
+def _point_provider(
     name: str, said: Mapping[str, Any], place: Place, named: dict[str, tuple[WireName, str]], model: str
 ) -> dict[str, Any]:
-    """What a provider is told: its address here, and that its models see."""
-    known, version = BUILT_IN.get(name, ""), version_of(name, said)
-    claimed = part(said, "options").get("baseURL")
-    theirs = address_of(claimed)
-    api = _api(name, said)
+    """Return the settings of a provider: its address here, and that its models take images."""
+    known, version = _BUILT_IN.get(name, ""), _get_version(name, said)
+    claimed = get_object(said, "options").get("baseURL")
+    theirs = find_address(claimed)
+    api = _get_api(name, said)
     if place.flagged:
         where = ""
     elif theirs:
         key = f"opencode-{len(named) + 1}"
         named[key] = (api, theirs)
         where = f"/u/{key}"
-        version = version_for(theirs, version) if api == "openai_chat" else version
+        version = choose_version(theirs, version) if api == "openai_chat" else version
     elif known and not claimed:
         where = f"/u/{known}"
     else:  # nobody can know where it goes: it stays as it is
         return {}
-    models = dict.fromkeys({*part(said, "models"), *([model] if model else [])}, _SEEING)
+    models = dict.fromkeys({*get_object(said, "models"), *([model] if model else [])}, _SEEING)
     told: dict[str, Any] = {"options": {"baseURL": place.address + where + version}}
     return {**told, "models": models} if models else told
+
+
+def choose_target(request: SetupRequest) -> Target | Refusal:
+    own = get_object(_read_config(request.place), "provider")
+    bases = {name: find_address(get_object(own, name, "options").get("baseURL")) for name in own}
+    return choose_from_table(request, _BUILT_IN, bases, lambda name: _get_version(name, get_object(own, name)))
+
+
+AGENT = Agent(
+    "opencode",
+    "opencode",
+    start=start,
+    packages=("opencode-ai",),
+    find_steering=find_steering,
+    choose_target=choose_target,
+    mcp="opencode mcp add sightline -- sightline mcp",
+    point='"baseURL": "$P/u/NAME/v1" of the provider in opencode.json',
+    once="OPENCODE_CONFIG_CONTENT='"
+    '{"provider":{"$N":{"options":{"baseURL":"$B"},"models":{"$M":'
+    '{"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}}}}\' opencode',
+    file="~/.config/opencode/opencode.json",
+    moved=("XDG_CONFIG_HOME", "opencode/opencode.json"),
+    lines='{"provider": {"$N": {"options": {"baseURL": "$B"},\n'
+    '  "models": {"$M": {"attachment": true,\n'
+    '    "modalities": {"input": ["text", "image"], "output": ["text"]}}}}}}',
+    sees='"attachment" and "modalities" of each model',
+    usual=Target("deepseek", version="/v1"),
+    model="deepseek-v4-pro",
+    note="Its provider `anthropic` takes $P/u/anthropic/v1, with /v1 as well.",
+)

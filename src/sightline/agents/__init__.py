@@ -1,0 +1,34 @@
+"""The coding agents that Sightline knows: one file each, and the list of them.
+
+To add an agent, write its file with an `AGENT` in it, and add it to the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sightline.agents import claude, cline, codex, copilot, gemini, opencode, pi, qwen
+from sightline.agents.agent import Agent
+
+AGENTS: Mapping[str, Agent] = {
+    agent.name: agent
+    for agent in (
+        claude.AGENT,
+        codex.AGENT,
+        qwen.AGENT,
+        pi.AGENT,
+        opencode.AGENT,
+        gemini.AGENT,
+        cline.AGENT,
+        copilot.AGENT,
+    )
+}
+
+
+def explain_omission(name: str, model: str) -> str:
+    """Return what the user can do about an agent that leaves images out for a model."""
+    title = AGENTS[name].title if name in AGENTS else name
+    return (
+        f"{title} leaves images out before they get here, because it takes {model or 'its model'} for blind;"
+        f" `sightline setup {name}` shows how it is told that the model sees"
+    )

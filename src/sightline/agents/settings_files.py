@@ -1,0 +1,169 @@
+"""The settings files of agents: how their text is read, and how lines are merged into it. Pure: text in, text out."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from sightline.model.refusal import Refusal
+
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_VARIABLE = re.compile(
+    r"""^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*("(?:[^"\\]|\\.)*"|'[^']*'|[^\r\n#]*)""", re.MULTILINE
+)
+_REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_HEAD = re.compile(r"^[^\S\n]*\[([^\[\]]+)\]\s*(?:#.*)?$", re.MULTILINE)
+
+
+def parse_json(text: str) -> dict[str, Any] | None:
+    """Return a JSON object, with comments and last commas as agents allow them; None: it is none."""
+    plain = _TRAILING.sub(lambda found: found[1] or "", _COMMENT.sub(lambda found: found[1] or "", text))
+    try:
+        found = json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def get_object(tree: object, *names: str) -> dict[str, Any]:
+    """Return an object inside another one; empty if there is none."""
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) else {}
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two objects key by key; `above` wins."""
+    return {**below} | {
+        name: merge(below[name], value) if isinstance(value, dict) and isinstance(below.get(name), dict) else value
+        for name, value in above.items()
+    }
+
+
+def expand_variables(text: object, env: Mapping[str, str]) -> str:
+    """Replace variables in a text, as $NAME or ${NAME}; one that is not set stays as it is."""
+    return _REFERENCE.sub(lambda found: env.get(found[1] or found[2], found[0]), text) if isinstance(text, str) else ""
+
+
+def parse_dotenv(text: str) -> dict[str, str]:
+    """Return the variables that a `.env` file sets."""
+    found = _VARIABLE.findall(text)
+    return {name: value[1:-1] if value[:1] in ("'", '"') else value.strip() for name, value in found}
+
+
+def merge_text(name: str, text: str, lines: str) -> str | Refusal:
+    """Merge the lines of an agent into the text of its file; `name` is the file's."""
+    write = _KINDS.get(PurePath(name).suffix) or _KINDS.get(PurePath(name).name)
+    if write is None:
+        return Refusal("unsupported_type", f"{name} is not for us to write", "run the command that is shown")
+    return write(name, text, lines)
+
+
+def join_lines(lines: str) -> str:
+    """Return the lines in one line that can be pasted: JSON stays JSON."""
+    try:
+        return json.dumps(json.loads(lines), ensure_ascii=False)
+    except ValueError:
+        return " / ".join(line.strip() for line in lines.splitlines())
+
+
+def _merge_json(name: str, text: str, lines: str) -> str | Refusal:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        if parse_json(text) is not None:
+            return Refusal(
+                "unsupported_type",
+                f"{name} has comments or last commas, which would be lost",
+                f"merge into it by hand: {join_lines(lines)}",
+            )
+        return Refusal("corrupt", f"{name} is not JSON", "mend it, or merge the lines by hand")
+    if not isinstance(found, dict):
+        return Refusal("corrupt", f"{name} is not a JSON object", "mend it, or merge the lines by hand")
+    made = _merge_objects(found, json.loads(lines))
+    return text if made == found else json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+
+
+def _merge_objects(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Merge key by key; in a list of models or providers, each entry with the one of the same identity."""
+    whole = merge(below, above)
+    for name, value in above.items():
+        theirs = below.get(name)
+        if isinstance(value, dict) and isinstance(theirs, dict):
+            whole[name] = _merge_objects(theirs, value)
+        elif isinstance(value, list) and isinstance(theirs, list) and all(isinstance(one, dict) for one in value):
+            whole[name] = _merge_lists(theirs, value)
+    return whole
+
+
+def _merge_lists(theirs: list[Any], ours: list[dict[str, Any]]) -> list[Any]:
+    known = {_get_identity(one): one for one in ours}
+    kept = [_merge_objects(one, known.pop(by)) if (by := _get_identity(one)) in known else one for one in theirs]
+    return [*kept, *known.values()]
+
+
+def _get_identity(entry: object) -> tuple[str, str]:
+    """Return the id or name of an entry, and the provider that has it; a file may hold anything in their place."""
+    if not isinstance(entry, dict):
+        return "", ""
+    name, provider = entry.get("id", entry.get("name")), entry.get("provider")
+    return name if isinstance(name, str) else "", provider if isinstance(provider, str) else ""
+
+
+def _merge_toml(name: str, text: str, lines: str) -> str | Refusal:
+    """Merge lines of which the first is a key above the first table, and the rest a table of our own."""
+    try:
+        before = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return Refusal("corrupt", f"{name} is not TOML", "mend it, or merge the lines by hand")
+    key, _, table = lines.partition("\n")
+    setting, path = key.partition("=")[0].strip(), _HEAD.findall(table)[0].split(".")
+    wanted = merge(_remove_table(before, *path), tomllib.loads(lines))
+    if wanted == before:
+        return text
+    made = f"{key.partition('#')[0].rstrip()}\n{_remove_lines(text, setting, path)}".rstrip() + f"\n\n{table.strip()}\n"
+    try:
+        after = tomllib.loads(made)
+    except tomllib.TOMLDecodeError:
+        after = {}
+    if after != wanted:
+        return Refusal(
+            "unsupported_type", f"{name} is laid out in an unusual way", f"merge into it by hand: {join_lines(lines)}"
+        )
+    return made
+
+
+def _remove_table(tree: dict[str, Any], group: str, own: str) -> dict[str, Any]:
+    return {**tree, group: {name: value for name, value in get_object(tree, group).items() if name != own}}
+
+
+def _remove_lines(text: str, setting: str, path: Sequence[str]) -> str:
+    """Remove a key above the first table, and a table, from a text, line by line."""
+    group, own = path
+    heads = [f"{group}.{quote}{own}{quote}" for quote in ("", '"', "'")]
+    kept: list[str] = []
+    top, ours = True, False
+    for line in text.splitlines():
+        if head := _HEAD.match(line):
+            top, ours = False, head[1].replace(" ", "") in heads
+        if not ours and not (top and line.partition("=")[0].strip() == setting):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _merge_dotenv(name: str, text: str, lines: str) -> str | Refusal:
+    setting = lines.partition("=")[0]
+    kept = [line for line in text.splitlines() if line.partition("=")[0].strip() != setting]
+    return "\n".join([*kept, lines]) + "\n"
+
+
+_KINDS: Mapping[str, Callable[[str, str, str], str | Refusal]] = {
+    ".json": _merge_json,
+    ".toml": _merge_toml,
+    ".env": _merge_dotenv,
+}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.engine import Engine, Options, Prepared
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Retention
@@ -37,7 +37,7 @@ class Desk:
         hoist: bool = False,
         retention: Retention | None = None,
         preset: str = "",
-        record: Record | None = None,
+        record: Store | None = None,
         seer: ScriptedSeer | None = None,
         **more: Any,
     ) -> None:

@@ -59,7 +59,7 @@ def known(
     assert not isinstance(named, Refusal)
     record = open_record(home / "record", kind="memory")
     for provider in consents:
-        record.consent(provider, given=True)
+        record.policy.set_consent(provider, given=True)
     return registry(settings, found, named, record, http)
 
 

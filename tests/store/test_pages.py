@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record
-from sightline.store.pages import Pages, Value, roots
+from sightline.store.sqlite_files import Pages, Value, roots
 from tests.store.damaging import EVERY, PAGE, damage_root, fill, overwrite, root_of
 from tests.store.writer import image_of
 
@@ -58,7 +58,7 @@ def test_rows_that_are_longer_than_a_page_are_read(tmp_path: Path) -> None:
 def test_what_the_log_holds_counts(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     for number in range(5):
-        record.keep_image("scope", image_of("cat", number))
+        record.images.keep("scope", image_of("cat", number))
     log = (tmp_path / "record.sqlite-wal").read_bytes()
     assert rows_by_page(tmp_path / "record.sqlite", "images", log) == rows_by_sqlite(
         tmp_path / "record.sqlite", "images"

@@ -18,7 +18,7 @@ from sightline.look.analyze_seer import receiver_of
 from sightline.look.doors import Door
 from sightline.look.upstreams import called
 from sightline.model.fence import one_line
-from sightline.model.ports import Record
+from sightline.model.ports import PolicyStore
 from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -35,13 +35,15 @@ def answered(text: str, door: Door, images: Sequence[str] = (), *, owner: bool =
     if alters(command) and not owner:
         return f"{NAME} that changes your settings, so it is done in a shell: {shell(command)}"
     if not isinstance(command, Describe | Redescribe):  # those note what they asked
-        door.record.note(door.scope, Entry("vision_proxy.command", about={"command": " ".join(command.words)}))
+        door.record.ledger.add_entry(
+            door.scope, Entry("vision_proxy.command", about={"command": " ".join(command.words)})
+        )
     return _ANSWERS.get(type(command), _settled)(command, door, images)
 
 
 def _settled(command: Command, door: Door, images: Sequence[str]) -> str:
     assert door.settings is not None, "a user has some"
-    done = changed(command, door.settings, door.record)
+    done = changed(command, door.settings, door.record.policy)
     if isinstance(done, Refusal):
         return f"{NAME} {done}"
     warning = [f"warning: {done.warning}"] if done.warning else []
@@ -74,7 +76,7 @@ def _listed(command: ListImages, door: Door, images: Sequence[str]) -> str:
 
 def _state(command: Status, door: Door, images: Sequence[str]) -> str:
     assert door.settings is not None, "a door through which somebody can be asked has them"
-    return "\n".join(f"{NAME} {line}" for line in status(door.settings, door.record))
+    return "\n".join(f"{NAME} {line}" for line in status(door.settings, door.record.policy))
 
 
 _ANSWERS: Mapping[type[Command], Callable[[Any, Door, Sequence[str]], str]] = {
@@ -85,13 +87,13 @@ _ANSWERS: Mapping[type[Command], Callable[[Any, Door, Sequence[str]], str]] = {
 }
 
 
-def status(settings: Settings, record: Record) -> Iterator[str]:
+def status(settings: Settings, policy: PolicyStore) -> Iterator[str]:
     """Who looks, who may be asked, and what is set by whom."""
     named = settings.named_seer
     yield f"looks: {'/'.join(filter(None, named)) if named else 'found by itself (seer ' + settings.seer + ')'}"
     provider = receiver_of(settings, "") if named else ""
     if provider:
-        yield f"consent: {provider} {'yes' if record.consents().get(provider) else 'no'}"
+        yield f"consent: {provider} {'yes' if policy.read_consents().get(provider) else 'no'}"
     for verb, key in SETTINGS.items():
         yield f"{verb}: {_switch(settings.shown(key.name))} ({settings.sources[key.name]})"
 

@@ -12,7 +12,7 @@ from sightline.grounding.families import added, adding, listing, removed
 from sightline.look.grounds import entries_of
 from sightline.look.upstreams import called, directory, receiver
 from sightline.look.whole import named_seer
-from sightline.model.ports import Record
+from sightline.model.ports import PolicyStore
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
 from sightline.passes.words import SENT
@@ -33,10 +33,10 @@ class Done:
 
 
 def changed(
-    command: Command, settings: Settings, record: Record, confirm: Confirm = lambda question: False
+    command: Command, settings: Settings, policy: PolicyStore, confirm: Confirm = lambda question: False
 ) -> Done | Refusal:
     doings: Mapping[type[Command], Callable[[Any], Done | Refusal]] = {
-        Consent: lambda asked: _consented(asked, settings, record),
+        Consent: lambda asked: _consented(asked, settings, policy),
         UseModel: lambda use: _used(settings, _named(use.model)),
         Change: lambda change: set_all(settings, [(change.key, _text(change))]),
         GroundingModels: lambda asked: _grounding(asked, settings, confirm),
@@ -73,16 +73,16 @@ def _text(change: Change) -> str:
     return {True: "true", False: "false"}[change.value] if isinstance(change.value, bool) else str(change.value)
 
 
-def _consented(command: Consent, settings: Settings, record: Record) -> Done | Refusal:
+def _consented(command: Consent, settings: Settings, policy: PolicyStore) -> Done | Refusal:
     if command.answer == "list":
-        said = record.consents().items()
+        said = policy.read_consents().items()
         lines = tuple(sentence(settings, provider, given=given) for provider, given in said)
         return Done(lines or (NOTHING_AGREED,))
     provider = provider_named(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
     given = command.answer == "yes"
-    if no := record.consent(provider, given):
+    if no := policy.set_consent(provider, given):
         meanwhile = "" if given else f"; until then only this process sends nothing to {provider}"
         return replace(no, what=f"the consent could not be written: {no.what}", remedy=f"{no.remedy}{meanwhile}")
     return Done((sentence(settings, provider, given=given),))

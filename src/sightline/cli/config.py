@@ -16,7 +16,7 @@ from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
 
 if TYPE_CHECKING:
-    from sightline.model.ports import Record
+    from sightline.model.ports import PolicyStore
     from sightline.model.profile import Profile, WireName
 
 EXAMPLE = """  sightline config show
@@ -70,7 +70,7 @@ def _show(settings: Settings, *, as_json: bool) -> int:
         key.name: {"value": settings.shown(key.name), "source": settings.sources[key.name]} for key in KEYS
     }
     with opened(settings) as record:
-        lessons: list[Json] = [dict(lesson) for lesson in learnt(record)]
+        lessons: list[Json] = [dict(lesson) for lesson in learnt(record.policy)]
     found: dict[str, Json] = {
         "file": str(settings.file),
         "settings": decided,
@@ -179,8 +179,8 @@ def _names(settings: Settings, upstream: str) -> set[str]:
     return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
-def _forgotten(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
-    found = [record.forget_lesson(each, model) for each in upstreams]
+def _forgotten(policy: PolicyStore, upstreams: Iterable[str], model: str) -> bool | Refusal:
+    found = [policy.forget_lesson(each, model) for each in upstreams]
     return next((each for each in found if isinstance(each, Refusal)), any(found))
 
 
@@ -190,7 +190,7 @@ def _forget(settings: Settings, name: str, *, as_json: bool) -> int:
         return refused(split, as_json=as_json)
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else _forgotten(record, _names(settings, upstream), model)
+        known = record if isinstance(record, Refusal) else _forgotten(record.policy, _names(settings, upstream), model)
     if isinstance(known, Refusal):
         return refused(known, as_json=as_json)
     if not known:

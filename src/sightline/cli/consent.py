@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
         )
     given = args.action == "yes"
     with kept(settings) as record:
-        no = record if isinstance(record, Refusal) else record.consent(provider, given)
+        no = record if isinstance(record, Refusal) else record.policy.set_consent(provider, given)
     if no:
         return refused(replace(no, what=f"the consent could not be written: {no.what}"), as_json=args.json)
     found: dict[str, Json] = {"provider": provider, "consent": given}
@@ -53,6 +53,6 @@ def _list(settings: Settings, *, as_json: bool) -> int:
     from sightline.chat.changes import NOTHING_AGREED, sentence
 
     with opened(settings) as record:
-        consents = dict(record.consents())
+        consents = dict(record.policy.read_consents())
     lines = [sentence(settings, provider, given=given) for provider, given in consents.items()]
     return answer({"consents": {**consents}}, lines or [NOTHING_AGREED], as_json=as_json)

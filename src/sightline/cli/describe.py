@@ -153,7 +153,7 @@ def _undrawable(command: Describe, file: Path, *, force: bool) -> Refusal | None
 
 def _drawn(at: Door, found: Analysis, reference: str, file: Path, *, force: bool) -> Refusal | None:
     """The image that was looked at, by its sha256: it is in the record by now, whatever has become of its file."""
-    image = at.record.image(at.reach, found.images[0].sha256)
+    image = at.record.images.read(at.reach, found.images[0].sha256)
     if image is None:
         return Refusal(
             "unavailable",

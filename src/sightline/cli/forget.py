@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from sightline.cli.memory import kept
 from sightline.cli.verb import add_json, answer, refused, warn
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings, load
 
@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
     return answer({"forgotten": gone or "all"}, [f"forgotten: {said}"], as_json=args.json)
 
 
-def _forgotten(record: Record, args: Namespace) -> str | Refusal:
+def _forgotten(record: Store, args: Namespace) -> str | Refusal:
     """What was forgotten, by its name; empty: all."""
     chosen = None if args.all else _chosen(record, args.sha)
     if isinstance(chosen, Refusal):
@@ -57,7 +57,7 @@ def _without(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refu
     return refusal or ""
 
 
-def _chosen(record: Record, text: str) -> str | Refusal:
+def _chosen(record: Store, text: str) -> str | Refusal:
     from sightline.sources import reference
     from sightline.sources.reference import Stored
 
@@ -71,5 +71,5 @@ def _chosen(record: Record, text: str) -> str | Refusal:
         return Refusal("invalid_input", f"{text!r:.100} names no image", "write sha256: and its digits")
     if asked.exact:
         return asked.sha256
-    found = record.remembered(asked.sha256)
+    found = record.find_remembered(asked.sha256)
     return found if isinstance(found, Refusal) else reference.only(asked, found)

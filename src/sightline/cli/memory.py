@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from sightline.model.ports import Record
+from sightline.model.ports import PolicyStore, Store
 from sightline.model.profile import Lesson, Limits, ToolImages
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -19,7 +19,7 @@ PLACED: Mapping[ToolImages, str] = {
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Record]:
+def opened(settings: Settings) -> Iterator[Store]:
     from sightline.store import open_record  # SQLite loads when it is used
 
     record = open_record(settings.folder, kind=settings.record, check=False)
@@ -30,7 +30,7 @@ def opened(settings: Settings) -> Iterator[Record]:
 
 
 @contextmanager
-def kept(settings: Settings) -> Iterator[Record | Refusal]:
+def kept(settings: Settings) -> Iterator[Store | Refusal]:
     """The record on the disk itself, for who promises that something is done to it."""
     from sightline.store import open_on_disk
 
@@ -50,10 +50,10 @@ def bytes_in(settings: Settings) -> int:
     return sum(path.stat().st_size for path in settings.folder.rglob("*") if path.is_file())
 
 
-def learnt(record: Record) -> list[dict[str, Json]]:
+def learnt(policy: PolicyStore) -> list[dict[str, Json]]:
     return [
         {"upstream": upstream, "model": model, "learnt": words(lesson), "why": lesson.why}
-        for upstream, model, lesson in record.lessons()
+        for upstream, model, lesson in policy.list_lessons()
     ]
 
 

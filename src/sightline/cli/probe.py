@@ -127,7 +127,7 @@ def _remembered(settings: Settings, upstream: str, model: str, trial: Trial) -> 
     if lesson is None or settings.record == "memory":
         return False
     with opened(settings) as record:
-        return record.learn(upstream, model, lesson, trial.days) is None
+        return record.policy.keep_lesson(upstream, model, lesson, trial.days) is None
 
 
 def _found(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict[str, Json]:

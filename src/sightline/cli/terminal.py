@@ -12,7 +12,7 @@ from sightline.model.fence import plain
 
 if TYPE_CHECKING:
     from sightline.model.asking import Usage
-    from sightline.model.ports import Record
+    from sightline.model.ports import Store
     from sightline.settings import Settings
 
 NAME = "[Vision Proxy]"
@@ -47,7 +47,7 @@ def confirmed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def agreed(settings: Settings, record: Record, model: str) -> None:
+def agreed(settings: Settings, record: Store, model: str) -> None:
     """On a terminal, the user is asked there and then; the answer counts for that provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
@@ -56,11 +56,11 @@ def agreed(settings: Settings, record: Record, model: str) -> None:
     from sightline.passes.words import SENT
 
     provider = receiver_of(settings, model)
-    if not provider or record.consents().get(provider, False):
+    if not provider or record.policy.read_consents().get(provider, False):
         return
     if not confirmed(f"{SENT.format(called(settings, provider))}: is that all right?"):
         return
-    if no := record.consent(provider, given=True):
+    if no := record.policy.set_consent(provider, given=True):
         say(f"that could not be remembered, so nothing is sent: {no}")
 
 

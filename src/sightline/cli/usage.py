@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     from sightline.look.upstreams import called
 
     with opened(settings) as record:
-        spent = record.trouble() or record.spent()
+        spent = record.find_trouble() or record.ledger.sum_spending()
     if isinstance(spent, Refusal):
         return refused(spent, as_json=args.json)
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
@@ -59,7 +59,7 @@ def run(args: Namespace) -> int:
 
 def _receipts(settings: Settings, most: int, *, as_json: bool) -> int:
     with opened(settings) as record:
-        found = record.trouble() or record.receipts(min(most, sys.maxsize))
+        found = record.find_trouble() or record.ledger.list_receipts(min(most, sys.maxsize))
     if isinstance(found, Refusal):
         return refused(found, as_json=as_json)
     return answer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found), as_json=as_json)

@@ -48,7 +48,7 @@ def _note(command: Command) -> None:
 
     with opened(load()) as record:
         said = " ".join(command.words)
-        record.note(record.scope_of(""), Entry("vision_proxy.command", about={"command": said}))
+        record.ledger.add_entry(record.scope_of(""), Entry("vision_proxy.command", about={"command": said}))
 
 
 def _done(command: Command) -> int:
@@ -86,7 +86,7 @@ def _changed(command: Command) -> int:
 
     settings = _settings()
     with opened(settings) as record:
-        done = changed(command, settings, record, confirmed)
+        done = changed(command, settings, record.policy, confirmed)
     if isinstance(done, Refusal):
         return refused(done)
     if done.warning:
@@ -109,7 +109,7 @@ def _images(settings: Settings) -> Iterator[str]:
 
     latest: dict[str, str] = {}
     with opened(settings) as record:
-        for entry in record.entries():
+        for entry in record.ledger.list_entries():
             for sha256 in entry.images if entry.seer else ():  # of a joint look the command is noted apart
                 latest.pop(sha256, None)
                 latest[sha256] = (
@@ -125,4 +125,4 @@ def _status(settings: Settings) -> Iterator[str]:
     from sightline.chat import status
 
     with opened(settings) as record:
-        yield from status(settings, record)
+        yield from status(settings, record.policy)

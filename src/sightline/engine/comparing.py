@@ -21,7 +21,7 @@ from sightline.model.facts import Compare, Joint, Member
 from sightline.model.fence import sound
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Profile
 from sightline.model.records import Entry, Telling, read, written
 from sightline.model.refusal import Refusal
@@ -54,7 +54,7 @@ class _Asked:
 class Comparisons:
     def __init__(
         self,
-        record: Record,
+        record: Store,
         seers: SeersOf,
         options: Options,
         eyes: Eyes,
@@ -130,7 +130,7 @@ class Comparisons:
         self, name: str, opened: Sequence[_Opened], seers: Sequence[Seer | Refusal], place: Place, visitor: Visitor
     ) -> Joint | Refusal:
         for image, _ in opened:  # before anything refers to it
-            await asyncio.to_thread(self._record.keep_image, visitor.scope, image)
+            await asyncio.to_thread(self._record.images.keep, visitor.scope, image)
 
         async def look() -> Joint | Refusal:
             asked = await self._asked(opened, place)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from sightline.model.ports import Flight, Record
+from sightline.model.ports import Lease, Store
 from sightline.model.scene import Json
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Here(Generic[T]):
 
 
 async def once(
-    record: Record,
+    record: Store,
     scope: str,
     name: str,
     work: Callable[[], Awaitable[T]],
@@ -85,8 +85,8 @@ async def once(
 
     A failure, which has no words, is not shared: it may be a key or a connection of that process alone.
     """
-    flight, end = Flight(scope, name, secrets.token_hex(8)), time.monotonic() + patience
-    while ahead := await asyncio.to_thread(record.claim, flight, since, _LEASE):
+    flight, end = Lease(scope, name, secrets.token_hex(8)), time.monotonic() + patience
+    while ahead := await asyncio.to_thread(record.descriptions.claim_lease, flight, since, _LEASE):
         answer = await _landed(record, replace(flight, owner=ahead), end)
         if answer is not None:
             return answer
@@ -95,19 +95,17 @@ async def once(
     return await _made(record, flight, work, words)
 
 
-async def _landed(record: Record, ahead: Flight, end: float) -> str | None:
+async def _landed(record: Store, ahead: Lease, end: float) -> str | None:
     """What came of another's look; None: nothing, or nothing yet."""
     while time.monotonic() < end:
-        known, answer = record.landed(ahead)
+        known, answer = record.descriptions.read_lease(ahead)
         if answer is not None or not known:
             return answer
         await asyncio.sleep(_POLLED)
     return None
 
 
-async def _made(
-    record: Record, flight: Flight, work: Callable[[], Awaitable[T]], words: Callable[[T], str | None]
-) -> T:
+async def _made(record: Store, flight: Lease, work: Callable[[], Awaitable[T]], words: Callable[[T], str | None]) -> T:
     """The look itself; whatever becomes of it, nobody goes on waiting."""
     over = asyncio.Event()
     renewing = asyncio.ensure_future(_renewed(record, flight, over))
@@ -119,12 +117,12 @@ async def _made(
     finally:
         over.set()
         await renewing  # or it would claim what has landed
-        await asyncio.to_thread(record.land, flight, answer)
+        await asyncio.to_thread(record.descriptions.finish_lease, flight, answer)
 
 
-async def _renewed(record: Record, flight: Flight, over: asyncio.Event) -> None:
+async def _renewed(record: Store, flight: Lease, over: asyncio.Event) -> None:
     while not over.is_set():
         try:
             await asyncio.wait_for(over.wait(), _RENEWED)
         except TimeoutError:
-            await asyncio.to_thread(record.claim, flight, 0.0, _LEASE)
+            await asyncio.to_thread(record.descriptions.claim_lease, flight, 0.0, _LEASE)

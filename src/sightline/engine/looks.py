@@ -26,7 +26,7 @@ from sightline.model.asking import LOCAL, Answer, Question, bounded
 from sightline.model.facts import NO_FORM, Description, Joint, Look, Member
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Profile
 from sightline.model.records import Entry, Said, Telling, read, written
 from sightline.model.refusal import Refusal
@@ -72,7 +72,7 @@ _NOT_KEPT = "(The image itself could not be kept: nothing is to be found under i
 
 class Looks:
     def __init__(
-        self, record: Record, seers: SeersOf, options: Options, eyes: Eyes, images: Images, tellings: Tellings
+        self, record: Store, seers: SeersOf, options: Options, eyes: Eyes, images: Images, tellings: Tellings
     ) -> None:
         self._record = record
         self._seers = seers
@@ -137,7 +137,7 @@ class Looks:
     def _remembered(self, seers: Sequence[Seer | Refusal], digest: str, visitor: Visitor) -> Description | None:
         """What anybody who may look has said of it without a conversation."""
         found = (
-            self._record.description(visitor.scope, digest, name, prompt)
+            self._record.descriptions.read(visitor.scope, digest, name, prompt)
             for name, prompt in zip(names_of(seers), self._prompts(seers), strict=True)
         )
         known = next((each for each in found if each is not None), None)
@@ -162,7 +162,7 @@ class Looks:
         key = visitor.scope, place.now
         begun = self._turns.get(key)
         if begun is None:
-            begun = self._turns.put(key, set(self._record.looked(*key)))
+            begun = self._turns.put(key, set(self._record.descriptions.find_asked(*key)))
         if digest not in begun and len(begun) >= self._options.max_images:
             return _TOO_MANY
         begun.add(digest)
@@ -171,7 +171,7 @@ class Looks:
     async def skip(self, visitor: Visitor, why: Refusal, *images: str) -> None:
         """That nobody was asked, for people who wonder."""
         entry = Entry("vision_proxy.skip", images, about={"reason": str(why)})
-        await self._threads.run(visitor.scope, self._record.note, visitor.scope, entry)
+        await self._threads.run(visitor.scope, self._record.ledger.add_entry, visitor.scope, entry)
 
     async def _once(
         self, seers: Sequence[Seer | Refusal], image: Image, place: Place, visitor: Visitor
@@ -190,7 +190,7 @@ class Looks:
         self, seers: Sequence[Seer | Refusal], image: Image, words: str, said: Sequence[str], visitor: Visitor
     ) -> Description | Refusal:
         # Bytes are stored before a reference to them is emitted.
-        kept = await self._threads.run(visitor.scope, self._record.keep_image, visitor.scope, image)
+        kept = await self._threads.run(visitor.scope, self._record.images.keep, visitor.scope, image)
         prompts: list[Json] = [*self._prompts(seers)]
         name = flights.named("describe", image.sha256, [*names_of(seers)], prompts, words)
 
@@ -206,7 +206,7 @@ class Looks:
             made = made if kept else replace(made, text=f"{made.text}\n\n{_NOT_KEPT}")
             if not said or made.seer == LOCAL:  # which looks at pixels alone
                 prompt = version(self._options.instructions, made.form)
-                await self._threads.run(visitor.scope, self._record.keep_description, visitor.scope, made, prompt)
+                await self._threads.run(visitor.scope, self._record.descriptions.keep, visitor.scope, made, prompt)
         return made
 
     async def _one(self, seer: Seer, image: Image, said: Sequence[str], visitor: Visitor) -> Description | Refusal:
@@ -239,7 +239,7 @@ class Looks:
             noted = replace(noted, error=answer.code)
         else:
             noted = replace(noted, usage=answer.usage, cost_usd=self._options.price(seer.name, answer.usage))
-        await self._threads.run(visitor.scope, self._record.note, visitor.scope, noted)
+        await self._threads.run(visitor.scope, self._record.ledger.add_entry, visitor.scope, noted)
         return answer
 
 

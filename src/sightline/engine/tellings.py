@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sightline.engine.fairness import FairThreads
 from sightline.engine.shelf import Shelf
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Said, Telling, read
 from sightline.model.upstream import Visitor
 
@@ -12,7 +12,7 @@ _UNTAKEN = 4096
 
 
 class Tellings:
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Store) -> None:
         self._record = record
         self._threads = FairThreads()
         self._untaken: Shelf[Telling] = Shelf(_UNTAKEN)  # what the record had no room for: nobody is asked twice
@@ -22,7 +22,7 @@ class Tellings:
         if not turn:
             return None
         key = visitor.scope, turn, tuple(sorted(images))
-        found = self._record.told(*key) or self._untaken.get(key)
+        found = self._record.descriptions.read_pinned(*key) or self._untaken.get(key)
         return read(found) if found else None
 
     async def tell(self, visitor: Visitor, telling: Telling) -> Said:
@@ -30,7 +30,7 @@ class Tellings:
         if not telling.turn:
             return read(telling)
         key = visitor.scope, telling.turn, telling.images
-        stands = await self._threads.run(visitor.scope, self._record.tell, visitor.scope, telling)
-        if self._record.told(*key) is None:
+        stands = await self._threads.run(visitor.scope, self._record.descriptions.pin, visitor.scope, telling)
+        if self._record.descriptions.read_pinned(*key) is None:
             self._untaken.put(key, stands)
         return read(stands)

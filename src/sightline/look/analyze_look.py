@@ -106,12 +106,12 @@ class Look:
 
     def _keep(self) -> None:
         """The bytes are there before anything refers to them, and whenever it does so again."""
-        held = self.door.record.holds(self.door.scope, {part.sha256 for part in self.parts})
+        held = self.door.record.images.find_kept(self.door.scope, {part.sha256 for part in self.parts})
         for part in self.parts:
             if part.sha256 not in held:
                 keep(self.door, part.whole, part.found.path)
             elif part.found.path:
-                self.door.record.place(self.door.scope, part.sha256, part.found.path)
+                self.door.record.images.note_place(self.door.scope, part.sha256, part.found.path)
 
     def _sent(self) -> list[Image] | Refusal:
         return sent_to(self.door, self.seer, self.form, self.parts)
@@ -130,7 +130,7 @@ class Look:
             return True
         images = tuple(part.sha256 for part in self.parts)
         about: dict[str, Json] = {"question": self.asking.question, "reason": str(TOO_OFTEN)}
-        self.door.record.note(self.door.scope, Entry("vision_proxy.skip", images, about=about))
+        self.door.record.ledger.add_entry(self.door.scope, Entry("vision_proxy.skip", images, about=about))
         return False
 
     @property
@@ -177,7 +177,7 @@ class Look:
         if not self._plain:
             return None
         part = self.parts[0]
-        kept = self.door.record.description(self.door.scope, part.sha256, self.seer.name, self._version)
+        kept = self.door.record.descriptions.read(self.door.scope, part.sha256, self.seer.name, self._version)
         return None if kept is None else _Known(self._order, Answer(kept.text, seer=kept.seer), (kept.image.seen,))
 
     @property
@@ -226,10 +226,10 @@ class Look:
         (one,) = self._members(known.sent)
         said = Description(one.sha256, one.size, known.answer.text, self.seer.name, self.form, one.sent)
         if not self.asking.save:
-            self.door.record.keep_description(self.door.scope, said, self._version)
+            self.door.record.descriptions.keep(self.door.scope, said, self._version)
             return None
         said = replace(said, boxes=self._boxes(self._found(known.answer, (one,)), (one,), _MOST_BEHIND))
-        no = self.door.record.redescribe(self.door.scope, self.door.reach, said, self._version)
+        no = self.door.record.descriptions.replace(self.door.scope, self.door.reach, said, self._version)
         return no and replace(no, what=f"the image was described, but that could not be saved: {no.what}")
 
     def _analysis(self, known: _Known) -> Analysis:
@@ -280,11 +280,11 @@ class Look:
             if many:
                 named: Json = joint.filename_hint([part.found.name for part in self.parts])
                 hinted = {**about, "filename_hint": named, "phash_similarity": likeness}
-                self.door.record.note(
+                self.door.record.ledger.add_entry(
                     self.door.scope, replace(entry, kind="vision_proxy.joint_description", about=hinted)
                 )
                 entry = Entry(entry.kind, images, about=about, error=entry.error)  # what was spent is noted once
-        self.door.record.note(self.door.scope, entry)
+        self.door.record.ledger.add_entry(self.door.scope, entry)
 
 
 def _text(answer: Answer | Refusal) -> str | None:

@@ -15,7 +15,7 @@ from sightline.look.loop import at_end
 from sightline.look.once import Alone
 from sightline.look.upstreams import NOBODY, directory
 from sightline.look.whole import named_seer, providers, proxies, registry, seeing, seers, unagreed
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Profile
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Visitor
@@ -36,7 +36,7 @@ _NO_ONE = Refusal(
 @dataclass(frozen=True, slots=True)
 class _Place:
     settings: Settings
-    record: Record
+    record: Store
     found: Directory
     dialler: Dialler
     asked: Shelf[tuple[Seers, Named | None]] = field(default_factory=lambda: Shelf(_ASKED))
@@ -58,12 +58,12 @@ _places: list[_Place] = []
 _alone = Alone()
 
 
-def _place(settings: Settings, record: Record) -> _Place | Refusal:
+def _place(settings: Settings, record: Store) -> _Place | Refusal:
     with _alone:
         return _found(settings, record)
 
 
-def _found(settings: Settings, record: Record) -> _Place | Refusal:
+def _found(settings: Settings, record: Store) -> _Place | Refusal:
     for each in _places:
         if each.settings == settings and each.record is record:
             return each
@@ -107,7 +107,7 @@ def receiver_of(settings: Settings, model: str) -> str:
     return one.receiver
 
 
-def receiver_unagreed(settings: Settings, record: Record, model: str, *, by_tool: bool = False) -> str:
+def receiver_unagreed(settings: Settings, record: Store, model: str, *, by_tool: bool = False) -> str:
     """The provider that only the user's consent keeps from being asked; empty: there is none."""
     place = _place(settings, record)
     one = place if isinstance(place, Refusal) else named(settings, place.found, model, by_tool=by_tool)
@@ -117,7 +117,7 @@ def receiver_unagreed(settings: Settings, record: Record, model: str, *, by_tool
 
 
 async def lookers(
-    settings: Settings, record: Record, model: str, behalf: Behalf | None = None, *, by_tool: bool = False
+    settings: Settings, record: Store, model: str, behalf: Behalf | None = None, *, by_tool: bool = False
 ) -> tuple[Sequence[Seer | Refusal], Named | None]:
     """Who may look, best first, and never nobody: a refusal says why one cannot be asked. And who was named."""
     place = _place(settings, record)

@@ -16,7 +16,7 @@ from sightline.look.once import once
 from sightline.look.upstreams import directory
 from sightline.look.whole import local_servers, named_seer, proxies, registry, unagreed
 from sightline.model.asking import LOCAL
-from sightline.model.ports import Http, Record, Seer
+from sightline.model.ports import Http, Seer, Store
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
 from sightline.seers.choice import nobody
@@ -34,7 +34,7 @@ _NOBODY = Unanswered(
 class Chosen:
     named: Named
     registry: Registry
-    record: Record
+    record: Store
     http: Http
     vision: bool
     pdf: bool
@@ -67,7 +67,7 @@ class Chosen:
         return Unanswered("VISION_NOT_SUPPORTED", str(made)) if isinstance(made, Refusal) else made
 
 
-async def chosen(settings: Settings, record: Record, model: str | None, *, agreed: bool = False) -> Chosen | Unanswered:
+async def chosen(settings: Settings, record: Store, model: str | None, *, agreed: bool = False) -> Chosen | Unanswered:
     """`agreed`: as if the user let whoever is named have the file."""
     known = directory(settings)
     own = known if isinstance(known, Refusal) else named_seer(settings, known)

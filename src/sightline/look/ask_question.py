@@ -181,14 +181,14 @@ class _Asking:
         if not self._remembers:
             return None
         door = self.call.door
-        kept = door.record.description(door.scope, self.sent.sha256, self.seer.name, self._key)
+        kept = door.record.descriptions.read(door.scope, self.sent.sha256, self.seer.name, self._key)
         return kept.text if kept else None
 
     def _remember(self, text: str) -> None:
         if self._remembers:
             size = self.sent.images[0].size if self.sent.images else _NO_SIZE
             said = Description(self.sent.sha256, size, text, self.seer.name)
-            self.call.door.record.keep_description(self.call.door.scope, said, self._key)
+            self.call.door.record.descriptions.keep(self.call.door.scope, said, self._key)
 
     def _note(self, result: Envelope | Unanswered) -> None:
         about: Mapping[str, Json] = {
@@ -208,7 +208,7 @@ class _Asking:
             about,
             result.prefix if isinstance(result, Unanswered) else "",
         )
-        self.call.door.record.note(self.call.door.scope, entry)
+        self.call.door.record.ledger.add_entry(self.call.door.scope, entry)
 
 
 def _words(outcome: Answer | Unanswered) -> str | None:

@@ -19,7 +19,7 @@ from sightline.look.results import Refused
 from sightline.look.shapes import codec
 from sightline.look.upstreams import directory, owner, reached, receiver
 from sightline.look.whole import engine, named_seer, proxies, seers
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Profile, WireName
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
@@ -53,7 +53,7 @@ class Desk:
 
     settings: Settings
     directory: Directory
-    record: Record
+    record: Store
     engine: Engine = field(repr=False)
 
 
@@ -201,6 +201,6 @@ def _spoken(there: Upstream) -> WireName:
 def _lent(at: Desk, there: Upstream, wire: WireName, *, named: bool) -> tuple[tuple[str, str], ...]:
     """The user's key, for an upstream that the caller has named or the user has agreed to."""
     key = there.api_key or at.settings.variable(there.key_variables)
-    if not key or not (named or at.record.consents().get(receiver(there), False)):
+    if not key or not (named or at.record.policy.read_consents().get(receiver(there), False)):
         return ()
     return (there.credential(wire, key),)

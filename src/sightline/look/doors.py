@@ -18,7 +18,7 @@ from sightline.look.ask_schema import TASK as SCHEMA
 from sightline.look.once import once
 from sightline.look.part import TASK
 from sightline.model.image import Target
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Profile
 from sightline.model.upstream import Visitor
 from sightline.pixels.worker import TASKS, Workers
@@ -83,7 +83,7 @@ class Behalf:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    record: Record
+    record: Store
     scope: str  # what one scope has seen, no other finds by its sha256
     policy: Policy
     workers: Workers  # that know the task `part` beside those of their own
@@ -162,7 +162,7 @@ def _temporary() -> Path | None:
 
 
 @once
-def opened(folder: Path, kind: str) -> Record:
+def opened(folder: Path, kind: str) -> Store:
     """Open as long as the process is: one record serves every call and every thread."""
     record = open_record(folder, kind="memory" if kind == "memory" else "disk")
     atexit.register(record.close)

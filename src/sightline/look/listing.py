@@ -41,7 +41,7 @@ def list_images(door: Door) -> Listed:
 def images_of(door: Door, most: int) -> list[Kept]:
     """Those of the folders that its user works in; where no folder is meant, those of the same scope."""
     folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
-    return [_seen_from(door, each) for each in door.record.images(door.reach, folders, most)]
+    return [_seen_from(door, each) for each in door.record.images.list_newest(door.reach, folders, most)]
 
 
 def _seen_from(door: Door, kept: Kept) -> Kept:

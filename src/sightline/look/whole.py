@@ -17,7 +17,7 @@ from sightline.look.grounds import coordinates_of
 from sightline.look.upstreams import NOWHERE, Taken, by_name, completed, directory, receiver
 from sightline.look.usage import cost
 from sightline.model.asking import LOCAL, Usage
-from sightline.model.ports import Http, Record, Seer
+from sightline.model.ports import Http, Seer, Store
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -39,7 +39,7 @@ class Parts:
     """What a verb may need of the whole; `close` gives everything back."""
 
     settings: Settings
-    record: Record
+    record: Store
     dialler: Dialler
     directory: Directory
     seers: Seers
@@ -89,7 +89,7 @@ def seers(
     settings: Settings,
     found: Directory,
     named: Named | None,
-    record: Record,
+    record: Store,
     dialler: Dialler,
     local: Seer | Refusal | None,
 ) -> Seers:
@@ -105,7 +105,7 @@ def seers(
 
 def engine(
     settings: Settings,
-    record: Record,
+    record: Store,
     asked: SeersOf,
     workers: Workers,
     found: Directory,
@@ -157,7 +157,7 @@ def price_of(settings: Settings, found: Directory) -> Price:
     return of
 
 
-def profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:
+def profile(settings: Settings, record: Store, upstream: Upstream, wire: WireName, model: str) -> Profile:
     return known_profile(record, upstream, wire, model, _overrides(settings), hoist=settings.hoist)
 
 
@@ -205,7 +205,7 @@ def registry(
     settings: Settings,
     found: Directory,
     named: Named | None,
-    record: Record,
+    record: Store,
     http: Http,
     local: Seer | Refusal = NO_LOCAL,
 ) -> Registry:
@@ -213,10 +213,10 @@ def registry(
     return Registry(http, _consented(record), providers(settings, found, named), local)
 
 
-def unagreed(known: Registry, one: Named, record: Record) -> str:
+def unagreed(known: Registry, one: Named, record: Store) -> str:
     """Who would get images, where the user's word is all that is missing; empty: it was given, or more is missing."""
     match [] if one is OURS else known.hindrances(one):
-        case [Refusal(code="no_consent")] if one.receiver not in record.consents():
+        case [Refusal(code="no_consent")] if one.receiver not in record.policy.read_consents():
             return one.receiver
     return ""
 
@@ -241,8 +241,8 @@ def _receiver(upstream: Upstream) -> str:
     return receiver(upstream, api_of(wire_of(upstream)))
 
 
-def _consented(record: Record) -> Consented:
-    return lambda provider: record.consents().get(provider, False)
+def _consented(record: Store) -> Consented:
+    return lambda provider: record.policy.read_consents().get(provider, False)
 
 
 def local_servers(found: Directory) -> dict[str, str]:

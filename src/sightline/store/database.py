@@ -23,8 +23,13 @@ from typing import Any, TypeAlias
 from sightline.store.migrations import STEPS, OtherVersionError, check, count_steps, migrate
 from sightline.store.sqlite_files import check_log, log_of
 
+_BUSY_SECONDS = 10.0
 _SHOWN = 5  # faults that are named
 _STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock
+
+Row: TypeAlias = tuple[Any, ...]
+Identity: TypeAlias = tuple[tuple[int, ...] | None, ...]
+"""What tells the files at a path from others that were put in their place."""
 
 
 class DamagedError(sqlite3.DatabaseError):
@@ -112,15 +117,6 @@ def _expected_columns() -> frozenset[tuple[str, str]]:
         return _columns(fresh)
     finally:
         fresh.close()
-
-
-Row: TypeAlias = tuple[Any, ...]
-
-_BUSY_SECONDS = 10.0
-
-
-Identity: TypeAlias = tuple[tuple[int, ...] | None, ...]
-"""What tells the files at a path from others that were put in their place."""
 
 
 class Database:

@@ -65,6 +65,20 @@ if sys.platform != "win32":
 _PATIENCE = 10.0
 _CHECK_SECONDS = 600.0
 _WRITERS = 120  # the byte of SQLite's file of locks that a writer locks
+BATCH = 256  # pages, or images, between two reports of progress
+_JSON = {
+    "lessons": {"said"},
+    "entries": {"images", "about"},
+    "tellings": {"said"},
+    "receipts": {"labels", "sights", "notes"},
+    "legs": {"legs", "results"},
+}
+_NAMES = {"images": {"sha256"}, "perceptions": {"pixels"}}
+_TYPES: Mapping[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (int, float)}
+_is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, how much of it is done, and how much there is."""
 
 Identify = Callable[[str, bytes], Image | None]
 """Return the image with this sha256 and these bytes; None if they are no image."""
@@ -281,22 +295,6 @@ def _check_images(folder: Path, result: Repaired, progress: Progress) -> None:
     finally:
         home.database.close()
     result.left_out = len({name for (name,) in bad} & named)
-
-
-Progress = Callable[[str, int, int], None]
-"""What is being done, how much of it is done, and how much there is."""
-
-BATCH = 256  # pages, or images, between two reports of progress
-_JSON = {
-    "lessons": {"said"},
-    "entries": {"images", "about"},
-    "tellings": {"said"},
-    "receipts": {"labels", "sights", "notes"},
-    "legs": {"legs", "results"},
-}
-_NAMES = {"images": {"sha256"}, "perceptions": {"pixels"}}
-_TYPES: Mapping[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (int, float)}
-_is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,30 @@ _FIRST, _LAST = 1_704_067_200.0, 4_102_444_800.0  # the years 2024 to 2099
 _NOTED_SECONDS = 10.0  # how far the table may be behind; a lease lasts that much longer where the clock goes back
 _READ = "SELECT wall, steady, added, owed, back, ahead FROM clock"
 
+COARSE = 3600.0  # seconds, to which `used` is exact: an image that comes with every request is not written every time
+# The tables that are bounded: each has `used` and `bytes`. Of those that name bytes, the column that does.
+TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings", "receipts", "omissions", "legs")
+_NAMING = {"images": "sha256", "perceptions": "pixels"}
+_ROWS = " UNION ALL ".join(
+    f"SELECT '{table}' AS kind, rowid AS id, used, bytes, {_NAMING.get(table, repr(''))} AS blob FROM {table}"  # noqa: S608
+    for table in TABLES
+)
+_PAST_BOUNDS = f"""
+    WITH summed AS (
+        SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total FROM ({_ROWS}))
+    SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""  # noqa: S608
+NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
+_NAMED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
+
+# What values can be, in a database that is repaired.
+MOST_ROWS = 1 << 53  # no table has more rows; a larger number would be the last that SQLite can give out
+_MOST_INTEGER = 1 << 40
+_MOST_COST = 1e9
+_ROW_BYTES = 1024  # that a row may say it takes beside its texts
+_LONGEST_LESSON = 30 * DAY
+_OLDEST = 40 * DAY  # rows are removed after 30 days; some are a few days late
+_SLACK = 3600.0  # by which a row may be later than the clock, which is not written every time
+
 
 @dataclass(frozen=True, slots=True)
 class RecordTime:
@@ -115,28 +139,6 @@ class Bounds:
     days: float
 
 
-# What is bounded; each has `used` and `bytes`.
-TABLES = ("images", "descriptions", "perceptions", "moments", "entries", "tellings", "receipts", "omissions", "legs")
-
-_PAST_BOUNDS = """
-    WITH rows AS (
-        SELECT 'images' AS kind, rowid AS id, used, bytes, sha256 AS blob FROM images
-        UNION ALL SELECT 'descriptions', rowid, used, bytes, '' FROM descriptions
-        UNION ALL SELECT 'perceptions', rowid, used, bytes, pixels FROM perceptions
-        UNION ALL SELECT 'moments', rowid, used, bytes, '' FROM moments
-        UNION ALL SELECT 'entries', rowid, used, bytes, '' FROM entries
-        UNION ALL SELECT 'tellings', rowid, used, bytes, '' FROM tellings
-        UNION ALL SELECT 'receipts', rowid, used, bytes, '' FROM receipts
-        UNION ALL SELECT 'omissions', rowid, used, bytes, '' FROM omissions
-        UNION ALL SELECT 'legs', rowid, used, bytes, '' FROM legs),
-    summed AS (
-        SELECT *, SUM(bytes) OVER (ORDER BY used DESC, kind, id ROWS UNBOUNDED PRECEDING) AS total
-        FROM rows)
-    SELECT kind, id, blob FROM summed WHERE used < ? OR total > ?"""
-NAMES = "SELECT sha256 FROM images UNION SELECT pixels FROM perceptions"
-_NAMED = "SELECT 1 FROM images WHERE sha256 = ?1 UNION ALL SELECT 1 FROM perceptions WHERE pixels = ?1"
-
-
 def sweep(
     connection: Connection, blobs: Blobs, bytes_limit: int, oldest: float, now: float, *, everything: bool = False
 ) -> None:
@@ -153,15 +155,14 @@ def sweep(
 
 
 def drop_unnamed(connection: Connection, blobs: Blobs, names: Iterable[str]) -> None:
-    """Of these, what no row names. The bytes go within the transaction: whoever keeps the same image meanwhile finds
-    them missing and writes them again. A crash in between leaves rows without bytes, which read as not there.
+    """Remove those of these bytes that no row names.
+
+    They go within the transaction: a process that keeps the same image meanwhile finds them missing and writes them
+    again. A crash in between leaves rows without bytes, which read as not there.
     """
     for sha256 in names:
         if connection.execute(_NAMED, (sha256,)).fetchone() is None:
             blobs.drop(sha256)
-
-
-COARSE = 3600.0  # seconds, to which `used` is exact: an image that comes with every request is not written every time
 
 
 class Touches:
@@ -188,17 +189,11 @@ class Touches:
                 )
 
 
-MOST_ROWS = 1 << 53  # no table has more rows; a larger number would be the last that SQLite can give out
-_MOST_INTEGER = 1 << 40
-_MOST_COST = 1e9
-_ROW_BYTES = 1024  # that a row may say it takes beside its texts
-_LONGEST_LESSON = 30 * DAY
-_OLDEST = 40 * DAY  # rows are removed after 30 days; some are a few days late
-_SLACK = 3600.0  # by which a row may be later than the clock, which is not written every time
-
-
 def clamp_values(connection: Connection, wall: float) -> float:
     """Bring every value of a repaired database into its bounds, and return the record time.
+
+    A row that can be read may still hold garbage. One image of 2^61 bytes would push every other row out of the record,
+    one clock that is far ahead would expire all of them, and the sum of some large numbers is an error in SQLite.
 
     The bytes of images are set when their files are checked. `wall` is the machine's clock.
     """

@@ -146,7 +146,7 @@ def test_doctor_says_nothing_of_a_record_that_is_whole(record: Path) -> None:
     assert about_damage(ended.out)
 
 
-@requirement("record.damage.found", "record.find_trouble")
+@requirement("record.damage.found", "record.trouble")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_server_says_it_once_and_requests_flow(record: Path, damage: Damage) -> None:
     damage(record)

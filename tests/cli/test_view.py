@@ -200,7 +200,7 @@ def test_what_was_seen_is_seen_again_by_another_process(folder: Path) -> None:
     assert (again["image"], again["crop"]) == (f"sha256:{SHA}", [0, 0, 9, 9])
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Path, home: Path) -> None:
     (home / "record").mkdir()
     (home / "record" / "record.sqlite").write_bytes(b"no database" * 1000)

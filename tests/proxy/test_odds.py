@@ -189,7 +189,7 @@ WHEN = pytest.mark.parametrize("used", [True, False], ids=["while it serves", "f
 
 @TROUBLES
 @WHEN
-@requirement("record.find_trouble", "fault.record")
+@requirement("record.trouble", "fault.record")
 def test_a_record_that_cannot_be_written_costs_no_request(
     trouble: Callable[[Path], Any], used: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

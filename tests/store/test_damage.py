@@ -45,7 +45,7 @@ def test_a_record_that_is_whole_is_said_to_be(folder: Path, caplog: pytest.LogCa
     assert check_health(folder.with_name("none"), 60).trouble is None
 
 
-@requirement("record.damage.found", "record.find_trouble")
+@requirement("record.damage.found", "record.trouble")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_said_once_in_a_line_that_names_the_repair(
     folder: Path, damage: Damage, caplog: pytest.LogCaptureFixture

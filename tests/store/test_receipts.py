@@ -146,7 +146,7 @@ def test_what_many_threads_file_is_written_to_the_last(tmp_path: Path) -> None:
     record.close()
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_disk_that_takes_no_receipt_costs_no_request(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     with sqlite3.connect(tmp_path / "record.sqlite") as other:

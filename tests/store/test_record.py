@@ -250,7 +250,7 @@ def assert_in_memory_with_one_warning(record: Store, caplog: pytest.LogCaptureFi
     assert "memory" in caplog.text
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     open_record(tmp_path).close()
     database = sqlite3.connect(tmp_path / "record.sqlite")
@@ -259,20 +259,20 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path, caplog: pytest.
     assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 @pytest.mark.parametrize("name", ["record.sqlite", "scope.key"])
 def test_a_damaged_file_is_not_the_end(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / name).write_bytes(b"neither a database nor a key" * 100)
     assert_in_memory_with_one_warning(open_record(tmp_path), caplog)
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_folder_that_cannot_be_made_is_not_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way")
     assert_in_memory_with_one_warning(open_record(tmp_path / "file" / "record"), caplog)
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = open_record(tmp_path)
     record.descriptions.keep("scope", WORDS, "v1")

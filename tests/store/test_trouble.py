@@ -68,7 +68,7 @@ def test_whether_an_image_is_kept_is_said(record: Store) -> None:
     assert record.images.keep_view("scope", perception_of("cat", 1)) is True
 
 
-@requirement("record.before_reference", "record.find_trouble")
+@requirement("record.before_reference", "record.trouble")
 def test_what_could_not_be_kept_is_said_not_to_be(tmp_path: Path) -> None:
     record = open_record(filled(tmp_path))
     shutil.rmtree(tmp_path / "blobs")
@@ -78,7 +78,7 @@ def test_what_could_not_be_kept_is_said_not_to_be(tmp_path: Path) -> None:
     record.close()
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 @pytest.mark.parametrize("most", [1, 4096, 40_000])
 def test_a_full_disk_is_still_read_and_nobody_waits_for_it(
     tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
@@ -96,7 +96,7 @@ def test_a_full_disk_is_still_read_and_nobody_waits_for_it(
     record.close()
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_full_disk_without_a_record_is_said_to_be_unusable(tmp_path: Path) -> None:
     with full_disk(1):
         record = open_record(tmp_path)
@@ -121,7 +121,7 @@ def test_a_record_that_somebody_writes_to_is_opened_and_read_meanwhile(tmp_path:
     record.close()
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_disk_that_can_be_used_again_is_used_again(tmp_path: Path) -> None:
     clock = Clock()
     filled(tmp_path)
@@ -144,7 +144,7 @@ def test_a_disk_that_can_be_used_again_is_used_again(tmp_path: Path) -> None:
     again.close()
 
 
-@requirement("record.find_trouble")
+@requirement("record.trouble")
 def test_a_full_disk_that_has_room_again_is_written_again(tmp_path: Path) -> None:
     clock = Clock()
     filled(tmp_path)

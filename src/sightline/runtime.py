@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options
 from sightline.engine import known_profile as find_profile
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory, Upstream
@@ -46,7 +46,7 @@ class Runtime:
     """All that looks at images for one record under one set of settings."""
 
     settings: Settings
-    record: Record
+    record: Store
     directory: Directory
     dialler: Dialler
     providers: Providers
@@ -88,7 +88,7 @@ def build_runtime(
     return _assemble(settings, record, found, providers, _build_workers(), readers(), reach, references=references)
 
 
-def shared_runtime(settings: Settings, record: Record | None = None) -> Runtime | Refusal:
+def shared_runtime(settings: Settings, record: Store | None = None) -> Runtime | Refusal:
     """Return the runtime for callers that block; `record` is the user's own if left out.
 
     A model that the settings name and that cannot be found is no refusal here: a call may name another one.
@@ -99,7 +99,7 @@ def shared_runtime(settings: Settings, record: Record | None = None) -> Runtime 
         return known or _build_shared(settings, held)
 
 
-def _build_shared(settings: Settings, record: Record) -> Runtime | Refusal:
+def _build_shared(settings: Settings, record: Store) -> Runtime | Refusal:
     found = directory(settings)
     if isinstance(found, Refusal):
         return found
@@ -117,7 +117,7 @@ _lock = ForkSafeLock()
 
 def _assemble(
     settings: Settings,
-    record: Record,
+    record: Store,
     found: Directory,
     providers: Providers,
     workers: Workers,
@@ -161,7 +161,7 @@ def _find_local(settings: Settings, reading: Workers) -> Callable[[], LocalSeer 
 
 def _build_engine(
     settings: Settings,
-    record: Record,
+    record: Store,
     vision: VisionService,
     workers: Workers,
     reach: Policy | None,
@@ -189,7 +189,7 @@ def _build_engine(
     return Engine(record, vision, options, workers)
 
 
-def known_profile(settings: Settings, record: Record, upstream: Upstream, wire: WireName, model: str) -> Profile:
+def known_profile(settings: Settings, record: Store, upstream: Upstream, wire: WireName, model: str) -> Profile:
     """Return what is known of a model of an upstream."""
     return find_profile(record, upstream, wire, model, overrides_of(settings), hoist=settings.hoist)
 
@@ -218,7 +218,7 @@ def _build_workers() -> Workers:
 
 
 @once
-def open_shared_record(folder: Path, kind: str) -> Record:
+def open_shared_record(folder: Path, kind: str) -> Store:
     """Return the record of this process: it is open as long as the process is, for every call and every thread."""
     record = open_record(folder, kind="memory" if kind == "memory" else "disk")
     atexit.register(record.close)

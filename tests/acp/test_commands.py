@@ -74,7 +74,7 @@ def close_to_writers(record: Path) -> None:
 @pytest.mark.parametrize("answer", ["yes", "no"])
 def test_a_consent_that_cannot_be_written_is_an_error(tmp_path: Path, home: Path, answer: str) -> None:
     record = open_record(home / "record")
-    record.consent("openai", given=answer == "no")
+    record.policy.set_consent("openai", given=answer == "no")
     record.close()
     close_to_writers(home / "record")
     with editor(*acting(initialize=SEES), relay=(*POWERLESS, "acp", "--")) as ours:
@@ -94,12 +94,12 @@ def test_a_record_that_was_deleted_under_the_relay_is_opened_again(tmp_path: Pat
         ours.prompt(session, text("/vision-proxy consent yes openai"))
         shutil.rmtree(home / "record")
         record = open_record(home / "record")
-        assert record.consent("openai", given=False) is None
+        assert record.policy.set_consent("openai", given=False) is None
         ours.updates.clear()
         ours.prompt(session, text("/vision-proxy consent list"))
         assert "openai: no image" in ours.said()
         ours.prompt(session, text("/vision-proxy consent no zai"))
-        assert record.consents() == {"openai": False, "zai": False}
+        assert record.policy.read_consents() == {"openai": False, "zai": False}
         record.close()
         ours.leave()
         assert ours.process.stderr is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from tests.pixels.bitmaps import flag, gif_of, photo, png_of, saved
 
 PNG = saved(flag(40, 30), "image/png")
@@ -117,7 +117,7 @@ BAD: dict[str, Bad] = {
 }
 
 
-def keep_two_that_begin_alike(record: Record, scope: str) -> None:
+def keep_two_that_begin_alike(record: Store, scope: str) -> None:
     """No two real images do, so these have names that are not theirs."""
     for last in "12":
-        record.keep_image(scope, Image("abcdefabcdef" + last * 52, "image/png", Size(40, 30), PNG))
+        record.images.keep(scope, Image("abcdefabcdef" + last * 52, "image/png", Size(40, 30), PNG))

@@ -136,7 +136,7 @@ def test_an_answer_is_remembered_for_its_images_crops_question_and_model(monkeyp
         assert done(["other.png", "shot.png"]).text == "six", "another order is another question"
         assert len(provider.exchanges) == 6
     seer = f"{provider.url.removeprefix('http://')}/eye-1"
-    assert door().record.description(door().scope, SHA, seer, version(INSTRUCTIONS)) is None
+    assert door().record.descriptions.read(door().scope, SHA, seer, version(INSTRUCTIONS)) is None
 
 
 @requirement("FR-1.6.key")
@@ -296,11 +296,11 @@ def test_a_person_s_look_at_several_images_is_told_what_belongs_together(
         monkeypatch.setenv("SIGHTLINE_PHASH_THRESHOLD", "1")
         sightline.describe(["mockup_v2.png", "other.png"])
         assert "hints" not in sent(provider)[0]
-    noted, _ = door().record.entries("vision_proxy.joint_description")
+    noted, _ = door().record.ledger.list_entries("vision_proxy.joint_description")
     assert (noted.about["filename_hint"], noted.about["dimensions"]) == ("versioned sequence", ["640x480", "320x240"])
     assert noted.about["phash_similarity"] == pytest.approx(0.97, abs=0.01)
     assert noted.usage.input
-    command, _ = door().record.entries("vision_proxy.command")
+    command, _ = door().record.ledger.list_entries("vision_proxy.command")
     assert (command.images, command.seer, command.usage.input) == (noted.images, "", None)
 
 
@@ -323,13 +323,13 @@ def test_without_consent_no_byte_leaves_and_with_it_the_answer_comes(monkeypatch
             assert f"sightline consent yes eyes.example:{port}" in read.text
         assert dialled == []
         record = door().record
-        record.consent("openai", given=True)
+        record.policy.set_consent("openai", given=True)
         assert done("shot.png", beyond).seer == "local", "consent never carries to another provider"
         assert dialled == []
-        record.consent(f"eyes.example:{port}", given=True)
+        record.policy.set_consent(f"eyes.example:{port}", given=True)
         assert done("shot.png", beyond).text == "words"
         assert dialled
-        record.consent(f"eyes.example:{port}", given=False)
+        record.policy.set_consent(f"eyes.example:{port}", given=False)
         assert done("shot.png", beyond).seer == "local", "what is remembered is no way around it"
 
 
@@ -454,7 +454,7 @@ def test_a_call_is_noted_with_all_that_it_was(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(2):
             done("shot.png", "Why?", crop=[{"image_index": 0, "region": "top"}], reason="curious")
         assert "curious" not in json.dumps(sent(provider)[:2])
-    first, second = door().record.entries("vision_proxy.tool_call")
+    first, second = door().record.ledger.list_entries("vision_proxy.tool_call")
     assert (first.images, first.cache_hit, second.cache_hit) == ((SHA,), False, True)
     assert first.usage.input
     assert second.usage.input is None
@@ -512,7 +512,7 @@ def test_a_call_that_failed_is_noted_by_its_code_alone(
         assert isinstance(sightline.describe("shot.png"), Refused)
         assert isinstance(sightline.describe(["shot.png", "other.png"]), Refused)
         failed("absent.png")
-    tool, command, together, ordered = noted = door().record.entries()
+    tool, command, together, ordered = noted = door().record.ledger.list_entries()
     assert [entry.kind.partition(".")[2] for entry in noted] == ["tool_call", "command", "joint_description", "command"]
     assert {entry.error for entry in noted} == {"unavailable"}
     assert (tool.images, tool.about["question"], tool.usage, tool.cost_usd) == ((SHA,), "Why?", Usage(), None)
@@ -629,7 +629,7 @@ def test_what_is_no_text_is_replaced_where_words_come_in(monkeypatch: pytest.Mon
         no = failed("shot.png", model="mine/\ud800")
         assert no.message.startswith("VISION_NOT_SUPPORTED: mine/? ")
     assert json.dumps(found.as_dict(), ensure_ascii=False).encode()
-    assert door().record.entries("vision_proxy.tool_call")[0].about["reason"] == "?"
+    assert door().record.ledger.list_entries("vision_proxy.tool_call")[0].about["reason"] == "?"
 
 
 @requirement("words.any", "law.9")

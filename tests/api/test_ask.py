@@ -365,7 +365,7 @@ def test_a_provider_without_consent_or_key_is_not_asked(door: Door, png: str, mo
     models = {"gpt-5": {"vision": True}}
     monkeypatch.setenv("SIGHTLINE_MODELS", json.dumps(models))
     no(ask(door, file_path=png, model="openai/gpt-5"), "VISION_NOT_SUPPORTED", "sightline consent yes openai")
-    door.record.consent("openai", True)
+    door.record.policy.set_consent("openai", True)
     no(ask(door, file_path=png, model="openai/gpt-5"), "VISION_NOT_SUPPORTED", "OPENAI_API_KEY")
 
 
@@ -429,7 +429,7 @@ def test_any_other_failure_of_a_provider_and_none_of_its_words(
         outcome = ask(door, file_path=pdf, model="here/reader")
     no(outcome, "LLM_ERROR")
     assert "sk-secret" not in json.dumps(outcome.as_dict())
-    assert "sk-secret" not in repr(door.record.entries())
+    assert "sk-secret" not in repr(door.record.ledger.list_entries())
 
 
 @requirement("ask.LLM_ERROR")
@@ -524,7 +524,7 @@ def test_an_answer_is_repaired_once_and_both_are_counted(
     assert (found["input_tokens"], found["output_tokens"]) == (2 * 1287, 2 * 48)
     assert first in model.parts("text")[0]["text"]
     assert len(model.parts("file")) == 1
-    (entry,) = door.record.entries()
+    (entry,) = door.record.ledger.list_entries()
     assert entry.usage == Usage(2 * 1287, 2 * 48)
 
 
@@ -535,7 +535,7 @@ def test_what_is_no_json_twice_is_an_error(door: Door, png: str, line: str, monk
         settle(monkeypatch, model)
         no(ask(door, file_path=png, format=FORMAT), "RESPONSE_NOT_JSON")
         assert len(model.asked) == 2
-    (entry,) = door.record.entries()
+    (entry,) = door.record.ledger.list_entries()
     assert (entry.usage.input, entry.error) == (2 * 1287, "RESPONSE_NOT_JSON")
 
 
@@ -546,7 +546,7 @@ def test_a_repair_that_fails_is_a_failure_of_the_provider(
     with saying("no JSON", refusing(400, "no")) as model:
         settle(monkeypatch, model)
         no(ask(door, file_path=png, format=FORMAT), "LLM_ERROR")
-    (entry,) = door.record.entries()
+    (entry,) = door.record.ledger.list_entries()
     assert entry.usage.input == 1287
 
 
@@ -636,7 +636,14 @@ def test_answers_are_remembered_only_where_the_user_wants_it(
         monkeypatch.setenv("SIGHTLINE_VISION_CACHE", "false")
         assert answered(ask(door, file_path=png))["cached"] is False
         monkeypatch.setenv("SIGHTLINE_VISION_CACHE", "true")
-        assert [entry.cache_hit for entry in door.record.entries()] == [False, False, False, True, False, False]
+        assert [entry.cache_hit for entry in door.record.ledger.list_entries()] == [
+            False,
+            False,
+            False,
+            True,
+            False,
+            False,
+        ]
         door.record.forget(None)
         assert answered(ask(door, file_path=png))["cached"] is False
 
@@ -656,7 +663,7 @@ def test_each_call_is_noted_with_what_it_cost(door: Door, png: str, monkeypatch:
         settle(monkeypatch, model)
         ask(door, file_path=png, prompt=question)
         ask(door, file_path=png, model="here/stone")
-    (entry,) = door.record.entries("vision_proxy.tool_call")
+    (entry,) = door.record.ledger.list_entries("vision_proxy.tool_call")
     assert entry.images == (door_sha(png),)
     assert (entry.seer.rpartition("/")[2], entry.usage, entry.cost_usd) == ("eye", Usage(1287, 48), None)
     assert (entry.about["tool"], entry.about["question"]) == ("vision_analyze", question)

@@ -70,4 +70,4 @@ def test_an_answer_that_is_known_names_an_image_that_is_there(monkeypatch: pytes
             (blob,) = folder.rglob(sha256)
             blob.unlink()
             assert described() == ("first", True)
-            assert door().record.image(None, sha256) is not None
+            assert door().record.images.read(None, sha256) is not None

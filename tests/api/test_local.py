@@ -224,7 +224,7 @@ def _kept(name: str) -> Description | None:
     assert settings is not None
     record = open_record(settings.folder)
     digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    kept = record.description(record.scope_of(""), digest, "local", version(INSTRUCTIONS))
+    kept = record.descriptions.read(record.scope_of(""), digest, "local", version(INSTRUCTIONS))
     record.close()
     return kept
 
@@ -241,7 +241,7 @@ def test_what_was_said_until_the_user_agreed_stays_where_it_stands(monkeypatch: 
     assert kept is not None, "what is read off pixels has nothing of a conversation"
     assert AGREED not in kept.text
     assert _prepared("dialog.png", words="And now?").count(AGREED) == 1
-    door().record.consent("openai", given=True)
+    door().record.policy.set_consent("openai", given=True)
     assert _prepared("dialog.png", words="What is wrong?") == said
 
 
@@ -261,7 +261,7 @@ def test_of_several_images_of_a_turn_is_told_what_their_user_asks(
     told = _prepared("dialog.png", "form.png", words=words)
     joint = told.partition("<vision_proxy_joint_description")[2]
     assert joint.partition('seer=\\"local\\">\\n')[2].startswith(answer)
-    (entry,) = (each for each in door().record.entries() if each.kind == "vision_proxy.joint_description")
+    (entry,) = (each for each in door().record.ledger.list_entries() if each.kind == "vision_proxy.joint_description")
     assert (entry.seer, entry.cost_usd) == ("local", 0.0)
 
 

@@ -254,7 +254,7 @@ def test_no_image_leaves_for_an_upstream_that_nobody_has_named_or_agreed_to(
     upstream: str | None, agreed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-secret")
-    door().record.consent("deepseek", agreed)
+    door().record.policy.set_consent("deepseek", agreed)
     with recorded_proxy() as (address, heard):
         monkeypatch.setenv("HTTPS_PROXY", address)
         held = [{"type": "image", "data": encoded(SMALL), "mimeType": "image/png"}]

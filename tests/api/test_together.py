@@ -86,7 +86,7 @@ def test_two_processes_that_ask_the_same_at_once_pay_for_one_call(monkeypatch: p
             assert said(other) == ("answer 2", False)
     assert answers == (("answer 1", False), ("answer 1", True))
     assert len(held.calls) == 2
-    entries = [entry for entry in door().record.entries() if entry.about["question"] == "What is it?"]
+    entries = [entry for entry in door().record.ledger.list_entries() if entry.about["question"] == "What is it?"]
     assert sorted((entry.cache_hit, entry.usage.input) for entry in entries) == [(False, 100), (True, None)]
 
 

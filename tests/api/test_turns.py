@@ -45,7 +45,7 @@ def test_a_turn_has_so_many_calls_that_go_out_and_what_is_known_is_free(monkeypa
         assert "maxToolCallsPerTurn" in no["message"]
         assert "`sightline config set`" in no["message"]
         assert len(provider.exchanges) == 2
-        (entry,) = door().record.entries("vision_proxy.skip")
+        (entry,) = door().record.ledger.list_entries("vision_proxy.skip")
         assert entry.images == (digest(),)
         assert entry.about["question"] == "three?"
         # A person is no model, a program is its own master, and another turn has calls of its own.

@@ -339,7 +339,7 @@ def test_a_view_comes_back_from_the_record_alone_word_for_word_and_pixel_for_pix
 def test_the_bytes_are_kept_before_the_reference_is_given(door: Door, folder: Path) -> None:
     (folder / "image.png").write_bytes(PNG)
     view = seen(door, "image.png")
-    kept = door.record.image(door.scope, view.image)
+    kept = door.record.images.read(door.scope, view.image)
     assert kept
     assert kept.data == PNG
 
@@ -442,7 +442,7 @@ def test_up_to_eight_mebibytes_an_image_is_shown_as_it_is_and_beyond_it_is_refit
         "bytes": len(view.pixels.data),
         "mime": view.pixels.mime,
     }
-    kept = door.record.image(door.scope, view.image)
+    kept = door.record.images.read(door.scope, view.image)
     assert kept
     assert kept.data == beyond
 

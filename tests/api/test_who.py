@@ -124,7 +124,7 @@ def test_consent_is_for_one_provider_whatever_is_set(
 ) -> None:
     settle(provider, **{"apiKey": "sk", **held, "upstreams": {**ABSENT, **held.get("upstreams", {})}})
     for name in ("openai", "mine", "work"):
-        sightline.api.door().record.consent(name, given=True)
+        sightline.api.door().record.policy.set_consent(name, given=True)
     read = sightline.analyze("shot.png", "Is the cat sad?")
     assert isinstance(read, Analysis)
     assert (read.seer, "sightline consent yes" in read.text) == ("local", True)

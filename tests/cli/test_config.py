@@ -182,8 +182,8 @@ def test_a_warning_does_not_spoil_the_answer() -> None:
 @requirement("recover.listed")
 def test_what_was_learnt_is_shown_and_forgotten(home: Path) -> None:
     record = open_record(home / "record")
-    record.learn("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
-    record.learn("openrouter", "z-ai/glm", Lesson(limits=Limits(edge=2000), why="2000 px"), days=7)
+    record.policy.keep_lesson("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
+    record.policy.keep_lesson("openrouter", "z-ai/glm", Lesson(limits=Limits(edge=2000), why="2000 px"), days=7)
     record.close()
     lines = sightline("config", "show").out.splitlines()
     assert "  deepseek/deepseek-v4-pro: blind (it takes text only)" in lines
@@ -208,7 +208,7 @@ def test_model_says_what_is_known_and_which_rule_decided_it(home: Path) -> None:
     assert "claude*" in unknown["why"]
     assert "zai" in unknown["why"]
     record = open_record(home / "record")
-    record.learn("zai", "claude-x", Lesson(blind=True, why="its answer showed it"), 7)
+    record.policy.keep_lesson("zai", "claude-x", Lesson(blind=True, why="its answer showed it"), 7)
     record.close()
     learnt = sightline("config", "model", "zai/claude-x", "--json").json["wires"]["anthropic"]
     assert (learnt["vision"], learnt["why"]) == (False, "its answer showed it")
@@ -224,7 +224,7 @@ def test_what_was_learnt_of_an_upstream_of_ones_own_is_forgotten_by_either_name(
     env = {"SIGHTLINE_UPSTREAMS": json.dumps({"mine": {"baseUrl": "http://127.0.0.1:9/v1"}})}
     for name in ("mine", "127.0.0.1:9"):
         record = open_record(home / "record")
-        record.learn("127.0.0.1:9", "eye", Lesson(blind=True, why="it said so"), days=7)
+        record.policy.keep_lesson("127.0.0.1:9", "eye", Lesson(blind=True, why="it said so"), days=7)
         record.close()
         assert sightline("config", "forget", f"{name}/eye", env=env).code == 0
         assert sightline("config", "show", "--json").json["learnt"] == []

@@ -32,7 +32,7 @@ def test_consent_is_noted_for_exactly_that_provider(home: Path) -> None:
     assert ended.out.count("\n") == 1
     assert sightline("consent", "no", "zai", "--json").json == {"ok": True, "provider": "zai", "consent": False}
     record = open_record(home / "record")
-    assert record.consents() == {"openai": True, "zai": False}
+    assert record.policy.read_consents() == {"openai": True, "zai": False}
     record.close()
     assert sightline("consent", "list", "--json").json == {"ok": True, "consents": {"openai": True, "zai": False}}
     assert sightline("consent", "list").out.splitlines()[1] == f"zai: {NOT_SENT.format('zai')}"

@@ -66,8 +66,8 @@ def test_a_mode_that_lacks_its_model_is_told_here_and_when_the_proxy_starts() ->
 @requirement("doctor", "settings.hidden")
 def test_it_knows_what_was_set_up_and_learnt_and_shows_no_key(home: Path) -> None:
     record = open_record(home / "record")
-    record.learn("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
-    record.consent("openai", given=True)
+    record.policy.keep_lesson("deepseek", "deepseek-v4-pro", Lesson(blind=True, why="it takes text only"), days=7)
+    record.policy.set_consent("openai", given=True)
     record.close()
     (home / FILE_NAME).write_text(json.dumps({"mode": "sometimes", "apiKey": KEY}))
     (home / FILE_NAME).chmod(0o644)
@@ -126,7 +126,7 @@ def test_a_record_in_memory_is_said_to_be_one() -> None:
 @requirement("seer.doctor")
 def test_it_says_of_whom_a_model_can_be_asked_for_by_name_and_why_not_of_others(home: Path) -> None:
     record = open_record(home / "record")
-    record.consent("openai", given=True)
+    record.policy.set_consent("openai", given=True)
     record.close()
     with Provider((("llava", SEES),)) as provider:
         nobody = {"baseUrl": "http://127.0.0.1:9/v1"}

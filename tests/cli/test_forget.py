@@ -22,11 +22,11 @@ IMAGE, OTHER = image_of("cat", 1), image_of("dog", 2)
 def folder(home: Path) -> Path:
     """A record that holds two images, one of them of a credential's scope."""
     record = open_record(home / "record")
-    record.keep_image(record.scope_of(""), IMAGE)
-    record.keep_description("theirs", description_of("cat", 1), "v1")
-    record.keep_perception("theirs", perception_of("cat", 1))
-    record.keep_image("theirs", OTHER)
-    record.consent("openai", given=True)
+    record.images.keep(record.scope_of(""), IMAGE)
+    record.descriptions.keep("theirs", description_of("cat", 1), "v1")
+    record.images.keep_view("theirs", perception_of("cat", 1))
+    record.images.keep("theirs", OTHER)
+    record.policy.set_consent("openai", given=True)
     record.close()
     return home / "record"
 
@@ -43,7 +43,7 @@ def test_an_image_is_forgotten_with_all_that_was_said_of_it(folder: Path, name: 
     assert ended.out.endswith(f" sha256:{IMAGE.sha256}\n")
     assert held(folder) == {OTHER.sha256}
     record = open_record(folder)
-    assert record.description("theirs", IMAGE.sha256, "ollama/llava", "v1") is None
+    assert record.descriptions.read("theirs", IMAGE.sha256, "ollama/llava", "v1") is None
     record.close()
     assert_refused(sightline("forget", IMAGE.sha256), f"sha256:{IMAGE.sha256}")
 
@@ -53,8 +53,8 @@ def test_all_images_are_forgotten_and_consents_stay(folder: Path) -> None:
     assert sightline("forget", "--all", "--json").json == {"ok": True, "forgotten": "all"}
     assert held(folder) == set()
     record = open_record(folder)
-    assert record.image("theirs", OTHER.sha256) is None
-    assert record.consents() == {"openai": True}
+    assert record.images.read("theirs", OTHER.sha256) is None
+    assert record.policy.read_consents() == {"openai": True}
     record.close()
     assert sightline("forget", "--all").code == 0
 
@@ -77,7 +77,7 @@ def test_what_names_no_image_or_two_is_refused(folder: Path) -> None:
 @requirement("record.forget.command")
 def test_what_is_only_described_or_shown_in_part_is_found_by_a_prefix_too(folder: Path) -> None:
     record = open_record(folder)
-    record.keep_description("theirs", description_of("fox", 3), "v1")
+    record.descriptions.keep("theirs", description_of("fox", 3), "v1")
     record.close()
     for sha256 in (image_of("fox", 3).sha256, perception_of("cat", 1).pixels.sha256):
         assert sightline("forget", f"sha256:{sha256[:12]}").out.endswith(f" sha256:{sha256}\n")
@@ -99,7 +99,7 @@ def test_a_record_that_another_program_holds_is_not_said_to_have_forgotten(
     assert "database is locked" in said.err
     assert held(folder) == before
     record = open_record(folder)
-    assert record.description("theirs", IMAGE.sha256, "ollama/llava", "v1")
+    assert record.descriptions.read("theirs", IMAGE.sha256, "ollama/llava", "v1")
     record.close()
 
 

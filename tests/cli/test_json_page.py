@@ -71,7 +71,9 @@ def folder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "body.json").write_text(json.dumps(request))
     record = open_record(home / "record")
     line = Line("/messages/0/content/1", "told", "by zai/glm-5.3-flash", 1334, 250)
-    record.file("", Filed(Receipt("zai", "glm-5.3", (line,), ("sent again",)), "anthropic", (("session-id", "one"),)))
+    record.ledger.file_receipt(
+        "", Filed(Receipt("zai", "glm-5.3", (line,), ("sent again",)), "anthropic", (("session-id", "one"),))
+    )
     record.close()
     return tmp_path
 

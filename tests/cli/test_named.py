@@ -49,8 +49,8 @@ def test_people_read_the_name_that_the_user_gave_and_the_address(home: Path, tmp
     for said in (sightline("consent", "yes", "mine"), sightline("consent", "list")):
         assert said.out.startswith(f"mine ({address}): {SENT.format(address)}")
     record = open_record(home / "record")
-    record.learn(address, "eye", Lesson(blind=True, why="it said so"), days=7)
-    assert record.consents() == {address: True}, "kept by the address, whatever it is called"
+    record.policy.keep_lesson(address, "eye", Lesson(blind=True, why="it said so"), days=7)
+    assert record.policy.read_consents() == {address: True}, "kept by the address, whatever it is called"
     record.close()
     report = sightline("doctor").out
     assert f": mine ({address}), local\n" in report
@@ -76,7 +76,7 @@ def test_commands_take_either(home: Path, tmp_path: Path, address: str, by_addre
     assert sightline("config", "model", f"{name}/eye").code == 0
     assert sightline("probe", "--base-url", name, "--model", EYE).code == 0
     record = open_record(home / "record")
-    assert [(upstream, model) for upstream, model, _ in record.lessons()] == [("mine", EYE)]
+    assert [(upstream, model) for upstream, model, _ in record.policy.list_lessons()] == [("mine", EYE)]
     record.close()
     assert sightline("config", "forget", f"{name}/{EYE}").code == 0
     assert sightline("consent", "yes", name, "--json").json["provider"] == address
@@ -89,6 +89,6 @@ def test_of_two_names_for_one_address_none_is_guessed(home: Path) -> None:
     held(home, "https://llm.example.com/v1", "mine", "ours")
     assert sightline("consent", "yes", "ours").out.startswith("mine and ours (llm.example.com): ")
     record = open_record(home / "record")
-    record.learn("llm.example.com", "eye", Lesson(blind=True, why="it said so"), days=7)
+    record.policy.keep_lesson("llm.example.com", "eye", Lesson(blind=True, why="it said so"), days=7)
     record.close()
     assert "  llm.example.com/eye: blind" in sightline("config", "show").out

@@ -52,7 +52,7 @@ def test_a_model_that_sees_is_found_out_on_every_wire(home: Path, wire: str) -> 
     assert (ended.json["sees"], ended.json["tool_images"]) == (True, "native" if native else "hoist")
     assert asked == 3
     record = open_record(home / "record")
-    learnt = record.lesson(name, "some-model")
+    learnt = record.policy.read_lesson(name, "some-model")
     record.close()
     assert learnt is not None
     assert (learnt.blind, dict(learnt.tool_images)) == (False, {wire: "native" if native else "hoist"})

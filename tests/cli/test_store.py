@@ -267,7 +267,7 @@ def test_no_command_removes_the_images_of_a_record_without_its_database(home: Pa
     data, folder = picture(), home / "record"
     image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
     record = open_record(folder)
-    record.keep_image("scope", image)
+    record.images.keep("scope", image)
     record.close()
     DAMAGES["database deleted"](folder)
     (folder / "swept").unlink()
@@ -276,7 +276,7 @@ def test_no_command_removes_the_images_of_a_record_without_its_database(home: Pa
     assert [path.name for path in (folder / "blobs").glob("??/??/*")] == [image.sha256]
     assert sightline("store", "repair", "--json").json["adopted"] == 1
     record = open_record(folder)
-    assert record.image(record.scope_of(""), image.sha256) == image
+    assert record.images.read(record.scope_of(""), image.sha256) == image
     record.close()
 
 
@@ -285,12 +285,12 @@ def test_images_of_which_only_the_bytes_are_left_are_kept_as_the_owners(home: Pa
     data, folder = picture(), home / "record"
     image = Image(sha256(data).hexdigest(), "image/png", Size(320, 240), data)
     record = open_record(folder)
-    record.keep_image("another scope", image)
+    record.images.keep("another scope", image)
     record.close()
     damage_root("images")(folder)
     assert sightline("store", "repair", "--json").json["adopted"] == 1
     record = open_record(folder)
-    assert record.image(record.scope_of(""), image.sha256) == image
+    assert record.images.read(record.scope_of(""), image.sha256) == image
     record.close()
 
 

@@ -213,7 +213,7 @@ def test_of_a_record_that_cannot_be_read_it_is_not_said_what_it_holds(folder: Pa
 @requirement("record.owner")
 def test_an_image_that_the_proxy_has_kept_for_some_credential_is_seen_by_the_user(folder: Path, home: Path) -> None:
     record = open_record(home / "record")
-    record.keep_image(record.scope_of("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
+    record.images.keep(record.scope_of("sk-key"), Image(SHA, "image/png", Size(40, 30), PNG))
     record.close()
     assert view(folder, f"sha256:{SHA}", "--json").json["bytes"] == len(PNG)
 

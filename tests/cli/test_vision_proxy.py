@@ -123,7 +123,7 @@ def test_describe_takes_several_crops_and_quotes_by_the_same_grammar(tmp_path: P
         assert sightline("vision-proxy", "consent", "yes", "openai", env=off).code == 0
     assert json.loads(sightline("consent", "list", "--json").out)["consents"] == {"openai": True}
     with opened(load()) as record:
-        noted = [entry.about.get("command") for entry in record.entries("vision_proxy.command")]
+        noted = [entry.about.get("command") for entry in record.ledger.list_entries("vision_proxy.command")]
     listed = sightline("vision-proxy", "list").out.splitlines()
     assert all(line.endswith("/eye-1: What is 'it'?") for line in listed), listed
     assert noted == [None, "status", "consent yes openai"], "a joint look has an entry of its own"

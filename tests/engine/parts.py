@@ -19,7 +19,7 @@ from sightline.model.asking import Answer, Question, Usage
 from sightline.model.facts import NO_FORM
 from sightline.model.fate import Refused, Told
 from sightline.model.image import Image
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Upstream, Visitor
@@ -102,7 +102,7 @@ class Stage:
     """One engine and whoever looks for it."""
 
     def __init__(
-        self, *seers: Seer | Refusal, record: Record | None = None, workers: Workers = WORKERS, **options: Any
+        self, *seers: Seer | Refusal, record: Store | None = None, workers: Workers = WORKERS, **options: Any
     ) -> None:
         self.seers: list[Seer | Refusal] = list(seers)
         self.record = record or open_record(Path("unused"), kind="memory")

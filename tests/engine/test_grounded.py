@@ -65,7 +65,7 @@ async def test_a_look_asks_for_coordinates_in_the_seer_s_own_way(context: bool) 
     assert words.index("</vision_proxy_description>") < words.index("<vision_proxy_boxes")
     assert f'image="sha256:{sha256(LARGE).hexdigest()}" width="3840" height="2160"' in words
     assert boxes(words) == [POINTED]
-    (entry,) = at.record.entries("vision_proxy.description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.description")
     assert entry.about["grounding_format"] == "qwen_pixels"
 
 
@@ -82,7 +82,7 @@ async def test_a_joint_look_asks_for_them_and_tells_sizes_in_which_pixels_are_co
     assert {"grounding_format": "qwen_pixels", "sent": "1316x728,308x252"}.items() <= attributes(joint).items()
     assert '"width":3840,"height":2160' in joint
     assert boxes(joint) == [POINTED]
-    (entry,) = at.record.entries("vision_proxy.joint_description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert entry.about["grounding_format"] == "qwen_pixels"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sightline.engine.descriptions import _NOT_KEPT as NOT_KEPT
 from sightline.model.facts import Facts, Needs
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Entry
 from sightline.model.rules import Retention, Rules
 from sightline.model.scene import Scene
@@ -75,7 +75,7 @@ class Names:
     folder: Path
     way: str
 
-    def stage(self, record: Record) -> Stage:
+    def stage(self, record: Store) -> Stage:
         if self.way == "retired":
             return Stage(record=record, retention=Retention(turns=0))
         return Stage(ScriptedSeer(["A red square."]), record=record, references=self.way == "beside")
@@ -103,25 +103,25 @@ async def test_what_is_named_again_and_again_outlives_what_nobody_names(
 ) -> None:
     clock, names = Clock(), Names(tmp_path, way)
 
-    def opened() -> Record:
+    def opened() -> Store:
         return open_record(tmp_path / "record", days=30, now=clock)
 
     record = opened()
     unnamed = image_of("cat", 1)
-    record.keep_image(SCOPE, unnamed)
+    record.images.keep(SCOPE, unnamed)
     stage = names.stage(record)
     for turns in range(1, 5):
         (digest,) = set(re.findall("sha256:([0-9a-f]{64})", json.dumps(sent(await stage.prepare(names.body(turns))))))
-        record.note(SCOPE, Entry("vision_proxy.skip"))  # anything that a request leaves behind
+        record.ledger.add_entry(SCOPE, Entry("vision_proxy.skip"))  # anything that a request leaves behind
         if restarted:
             record.close()
             record = opened()
             stage = names.stage(record)
         use_daily(tmp_path / "record", clock, 20)  # by another process, which removes what is too old
-    kept = record.image(SCOPE, digest)
+    kept = record.images.read(SCOPE, digest)
     assert kept is not None
     assert sha256(kept.data).hexdigest() == digest
-    assert record.image(SCOPE, unnamed.sha256) is None
+    assert record.images.read(SCOPE, unnamed.sha256) is None
     record.close()
 
 
@@ -134,9 +134,9 @@ async def test_what_had_gone_is_there_again_when_it_is_named_again(tmp_path: Pat
     for turns in (1, 2):
         bodies.append(json.dumps(sent(await stage.prepare(names.body(turns)))))
         (digest,) = set(re.findall("sha256:([0-9a-f]{64})", bodies[-1]))
-        assert record.image(SCOPE, digest) is not None
+        assert record.images.read(SCOPE, digest) is not None
         for blob in (tmp_path / "record" / "blobs").rglob(digest):
             blob.unlink()
-        assert record.image(SCOPE, digest) is None
+        assert record.images.read(SCOPE, digest) is None
     assert bodies[1].startswith(bodies[0][:-2])
     record.close()

@@ -33,12 +33,12 @@ async def test_what_a_look_costs_is_noted() -> None:
     talk = Talk().say("my secret", picture())
     for _ in range(2):
         await at.prepare(talk.body)
-    (entry,) = at.record.entries()
+    (entry,) = at.record.ledger.list_entries()
     assert (entry.kind, entry.images, entry.seer) == ("vision_proxy.description", (digest(),), "up/eye")
     assert (entry.usage, entry.cost_usd, entry.error, entry.cache_hit) == (Usage(900, 30), 0.25, "", False)
     assert entry.latency_ms is not None
     assert entry.about == {"question": "what?", "grounding_format": "none", "dimensions": ["320x240"]}
-    spent = at.record.spent()
+    spent = at.record.ledger.sum_spending()
     assert not isinstance(spent, Refusal)
     (one,) = spent
     assert (one.seer, one.calls, one.usage, one.cost_usd, one.failed) == ("up/eye", 1, Usage(900, 30), 0.25, 0)
@@ -49,27 +49,27 @@ async def test_a_look_that_fails_is_noted_with_its_error_and_so_is_the_one_after
     first, second = ScriptedSeer([FAILED], name="up/one"), ScriptedSeer(["well"], name="up/two")
     at = Stage(first, second)
     await at.prepare(Talk().say("one", picture()).body)
-    assert [(each.kind, each.seer, each.error) for each in at.record.entries()] == [
+    assert [(each.kind, each.seer, each.error) for each in at.record.ledger.list_entries()] == [
         ("vision_proxy.description", "up/one", "unavailable"),
         ("vision_proxy.description", "up/two", ""),
     ]
-    assert "status 500" not in str(at.record.entries())
+    assert "status 500" not in str(at.record.ledger.list_entries())
 
 
 @requirement("telemetry.looks", "telemetry.failed")
 async def test_a_joint_look_that_fails_is_one_and_where_nobody_was_asked_it_is_a_skip() -> None:
     at = stage(ScriptedSeer(["one", "two", FAILED]))
     await at.prepare(Talk().say("both", picture(), picture(1)).body)
-    (entry,) = at.record.entries("vision_proxy.joint_description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert (entry.images, entry.seer, entry.error) == ((digest(), digest(1)), "up/eye", "unavailable")
     assert entry.latency_ms is not None
-    assert at.record.entries("vision_proxy.skip") == ()
+    assert at.record.ledger.list_entries("vision_proxy.skip") == ()
     unfit = ScriptedSeer(limits=Limits(formats=("image/x-nobody-writes-this",)))
     at = stage(unfit)
     await at.prepare(Talk().say("both", picture(), picture(1)).body)
     assert unfit.asked == []
-    assert {each.kind for each in at.record.entries()} == {"vision_proxy.skip"}
-    spent = at.record.spent()
+    assert {each.kind for each in at.record.ledger.list_entries()} == {"vision_proxy.skip"}
+    spent = at.record.ledger.sum_spending()
     assert spent == ()
 
 
@@ -88,7 +88,7 @@ async def test_two_proxies_that_are_asked_for_the_same_images_together_pay_once(
     assert one == two
     assert "2 of them" in str(one)
     assert len(seer.together) == 1
-    assert len(records[0].entries("vision_proxy.joint_description")) == 1
+    assert len(records[0].ledger.list_entries("vision_proxy.joint_description")) == 1
     for record in records:
         record.close()
 

@@ -33,7 +33,7 @@ async def test_images_are_still_moved_out_of_tool_results_where_the_wire_takes_n
 @requirement("mode.off.rest")
 async def test_images_are_still_made_to_fit() -> None:
     stage = off()
-    stage.record.learn("up", SEEING, Lesson(limits=Limits(edge=100)), days=1)
+    stage.record.policy.keep_lesson("up", SEEING, Lesson(limits=Limits(edge=100)), days=1)
     (sight,) = (await stage.prepare(asking(picture(), model=SEEING))).scene.sights
     assert isinstance(sight.fate, Refitted)
     assert sight.fate.image.size.edge == 100

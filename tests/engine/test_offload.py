@@ -7,14 +7,14 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from sightline.engine import Reading
 from sightline.model.edit import Edit
 from sightline.model.image import Image
-from sightline.model.ports import Record
+from sightline.model.ports import ImageStore
 from sightline.model.profile import Profile
 from sightline.model.scene import Json, Scene
 from sightline.store import open_record
@@ -111,23 +111,23 @@ async def test_callers_with_large_bodies_take_turns() -> None:
     assert "modest" in order[:3]
 
 
-class Counting:
-    """A record that counts how many images it is given at a time."""
+class CountingImages:
+    """Images that count how many are kept at a time."""
 
-    def __init__(self) -> None:
-        self._record = open_record(Path("unused"), kind="memory")
+    def __init__(self, images: ImageStore) -> None:
+        self._images = images
         self._lock = threading.Lock()
         self._under_way = self.most = self.kept = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._record, name)
+        return getattr(self._images, name)
 
-    def keep_image(self, scope: str, image: Image) -> bool:
+    def keep(self, scope: str, image: Image) -> bool:
         with self._lock:
             self._under_way += 1
             self.most = max(self.most, self._under_way)
         try:
-            return self._record.keep_image(scope, image)
+            return self._images.keep(scope, image)
         finally:
             with self._lock:
                 self._under_way -= 1
@@ -135,9 +135,11 @@ class Counting:
 
 
 @requirement("load.turns")
-async def test_few_images_of_one_request_are_worked_on_at_a_time() -> None:
-    record = Counting()
-    stage = Stage(record=cast("Record", record), references=True)
+async def test_few_images_of_one_request_are_worked_on_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = open_record(Path("unused"), kind="memory")
+    counting = CountingImages(record.images)
+    monkeypatch.setattr(record, "images", counting)
+    stage = Stage(record=record, references=True)
     images = [block(encoded(picture(seed, size=(2, 2)))) for seed in range(60)]
     await stage.prepare({"model": SEEING, "messages": [user(*images, text("what is it"))]})
-    assert (record.kept, record.most <= 8) == (60, True)
+    assert (counting.kept, counting.most <= 8) == (60, True)

@@ -90,7 +90,7 @@ async def test_a_model_that_turns_out_blind_is_told_and_stays_told(status: int, 
     assert sent(await again(stage, picture())) == sent(after)
     assert fates(await again(Stage(ScriptedSeer(), record=stage.record), picture())) == [Told]
     assert fates(await again(stage, picture(), model="another")) == [Shown]
-    lesson = stage.record.lesson("up", SEEING)
+    lesson = stage.record.policy.read_lesson("up", SEEING)
     assert lesson is not None
     assert lesson.blind
 
@@ -219,7 +219,7 @@ async def test_on_chat_the_places_of_a_rejection_are_not_taken_for_ours() -> Non
 async def test_a_rejection_for_another_cause_changes_nothing(status: int, said: str) -> None:
     stage = Stage(ScriptedSeer())
     assert await rejected(stage, status, said, picture()) is None
-    assert stage.record.lessons() == ()
+    assert stage.record.policy.list_lessons() == ()
 
 
 async def test_what_cannot_be_mended_is_not_sent_again() -> None:
@@ -257,14 +257,14 @@ async def test_learnt_blindness_lasts_seven_days() -> None:
     await stage.engine.taken(after, visitor())
     seen = []
     for today[0] in (0.1, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.9, 7.1):  # it is used every day, so the days count
-        record.note("", Entry("vision_proxy.command"))
+        record.ledger.add_entry("", Entry("vision_proxy.command"))
         seen += fates(await again(stage, picture()))
     assert seen == [Told] * 8 + [Shown]
 
 
 async def test_a_lesson_that_was_forgotten_is_forgotten() -> None:
     stage = Stage(ScriptedSeer())
-    stage.record.learn("up", SEEING, Lesson(blind=True, why="it said so"), days=7)
+    stage.record.policy.keep_lesson("up", SEEING, Lesson(blind=True, why="it said so"), days=7)
     assert fates(await again(stage, picture())) == [Told]
-    assert stage.record.forget_lesson("up", SEEING)
+    assert stage.record.policy.forget_lesson("up", SEEING)
     assert fates(await again(stage, picture())) == [Shown]

@@ -13,7 +13,7 @@ import pytest
 
 from sightline.engine import Options, Prepared
 from sightline.model.fate import Shown
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
 from sightline.passes.frontier import COLD
@@ -82,7 +82,7 @@ async def test_whatever_a_line_names_is_in_the_record_with_its_bytes(tmp_path: P
     found = lines(prepared)
     assert [path for path, _ in found] == [str(tmp_path / f"{number}.png") for number in (1, 2, 3)]
     for _, digest in found:
-        kept = stage.record.image("somebody", digest)
+        kept = stage.record.images.read("somebody", digest)
         assert kept is not None
         assert digest == sha256(kept.data).hexdigest()
         assert encoded(kept.data) in json.dumps(talk.body())
@@ -107,7 +107,7 @@ async def test_the_receipt_says_why_the_frontier_has_moved(tmp_path: Path) -> No
 async def test_what_left_when_the_cache_was_cold_stays_away_on_every_replica_of_the_record(tmp_path: Path) -> None:
     clock = Clock()
 
-    def record() -> Record:
+    def record() -> Store:
         return open_record(tmp_path / "record", now=clock)
 
     warm, talk = Stage(record=record()), Talk(tmp_path)

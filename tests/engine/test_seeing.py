@@ -49,7 +49,7 @@ async def test_a_lying_declaration_is_corrected() -> None:
 @requirement("recover.limits", "fit.deterministic")
 async def test_a_learnt_limit_is_kept_to_and_the_same_image_is_fitted_in_the_same_way() -> None:
     stage = Stage()
-    stage.record.learn("up", SEEING, limited(100), days=1)
+    stage.record.policy.keep_lesson("up", SEEING, limited(100), days=1)
     first = await stage.prepare(asking(picture(), model=SEEING))
     (sight,) = first.scene.sights
     assert isinstance(sight.fate, Refitted)
@@ -64,7 +64,7 @@ def limited(edge: int) -> Lesson:
 
 async def test_fitting_is_waited_for_however_impatient_the_user_is_with_words() -> None:
     stage = Stage(ScriptedSeer(), patience=0.0)
-    stage.record.learn("up", SEEING, limited(100), days=1)
+    stage.record.policy.keep_lesson("up", SEEING, limited(100), days=1)
     prepared = await stage.prepare(asking(picture(), picture(1), model=SEEING))
     assert [type(sight.fate) for sight in prepared.scene.sights] == [Refitted, Refitted]
 
@@ -72,7 +72,7 @@ async def test_fitting_is_waited_for_however_impatient_the_user_is_with_words() 
 @requirement("fit.only_needed")
 async def test_only_the_image_that_needs_it_is_changed() -> None:
     stage = Stage()
-    stage.record.learn("up", SEEING, limited(330), days=1)
+    stage.record.policy.keep_lesson("up", SEEING, limited(330), days=1)
     prepared = await stage.prepare(asking(picture(), picture(1, (640, 480)), picture(2), model=SEEING))
     assert [type(sight.fate) for sight in prepared.scene.sights] == [Shown, Refitted, Shown]
     assert [each["source"]["data"] for each in content(prepared)[:3:2]] == [encoded(picture()), encoded(picture(2))]

@@ -171,7 +171,7 @@ async def test_a_look_that_takes_too_long_goes_on_and_serves_the_next_request() 
     assert words(prepared) == [absence(PENDING)]
     seer.gate.set()
     digest = sha256(picture()).hexdigest()
-    await turns(lambda: stage.record.description("somebody", digest, "up/eye", PROMPT) is not None)
+    await turns(lambda: stage.record.descriptions.read("somebody", digest, "up/eye", PROMPT) is not None)
     (told,) = words(await stage.prepare(asking(picture())))
     assert "late" in told
     assert len(seer.looks) == 1
@@ -239,7 +239,7 @@ async def test_four_looks_at_once_and_no_more() -> None:
     work = asyncio.ensure_future(stage.prepare(asking(*pictures)))
     # Their bytes are kept before anybody looks: when all are, all who may look have begun to.
     digests = [sha256(data).hexdigest() for data in pictures]
-    await turns(lambda: all(stage.record.image("somebody", digest) for digest in digests))
+    await turns(lambda: all(stage.record.images.read("somebody", digest) for digest in digests))
     await turns(lambda: len(seer.looks) >= 4)
     await a_while()
     seer.gate.set()
@@ -266,7 +266,7 @@ async def test_bytes_are_kept_before_anybody_looks() -> None:
 
     class Watching(ScriptedSeer):
         async def ask(self, question: Question) -> Answer | Refusal:
-            kept.append(stage.record.image("somebody", digest) is not None)
+            kept.append(stage.record.images.read("somebody", digest) is not None)
             return await super().ask(question)
 
     stage.seers = [Watching()]

@@ -95,7 +95,7 @@ async def test_two_images_are_described_each_and_together() -> None:
     assert asked.words.endswith("\nUser: go\nAssistant: I compare them")
     assert [image.data for image in asked.images] == [picture(), picture(1)]
     assert str(prepared.receipt).endswith("told by up/eye, 2 images together by up/eye")
-    (entry,) = at.record.entries("vision_proxy.joint_description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert (entry.images, entry.seer, entry.usage, entry.cost_usd) == (
         (digest(), digest(1)), "up/eye", Usage(900, 30), 0.25
     )  # fmt: skip
@@ -147,7 +147,7 @@ async def test_when_one_image_cannot_be_decoded_the_others_are_not_compared_and_
     assert said[0] == said[1]
     assert "a description" in said[0][0]
     assert seer.together == []
-    (entry,) = at.record.entries("vision_proxy.skip")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.skip")
     assert digest() in entry.images
     assert entry.about["reason"]
 
@@ -161,7 +161,7 @@ async def test_likeness_is_a_hint_and_is_left_out_where_it_cannot_be_found_out(t
         twins = picture(), picture(0, (640, 480))
         assert joints(all_words(await at.prepare(Talk().say("both", *twins).body)))[-1] == "2 of them"
     (asked,) = seer.together
-    (entry,) = at.record.entries("vision_proxy.joint_description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert (hints([], [(1, 2, 1.0)])[0] in asked.instructions) is ("hash" in tasks)
     assert entry.about["phash_similarity"] == (1.0 if "hash" in tasks else None)
 
@@ -225,7 +225,7 @@ async def test_it_is_kept_by_its_images_and_its_turn() -> None:
     await at.prepare(Talk().say("both", picture(), picture(1)).body)
     await at.prepare(Talk().say("both", picture(), picture(1)).read(("again.png", picture())).body)
     assert len(seer.together) == 1
-    kept = at.record.entries("vision_proxy.joint_description")
+    kept = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert len(kept) == 1, "nothing is noted where nobody is asked"
     await at.prepare(Talk().say("others", picture(), picture(1)).body)
     assert len(seer.together) == 2
@@ -318,7 +318,7 @@ async def test_a_look_that_fails_leaves_nothing_is_noted_and_is_not_repeated() -
         assert joints(words) == ["", ""]
         talk.answer("yes").messages.pop()
     assert len(seer.asked) == 3
-    (entry,) = at.record.entries("vision_proxy.joint_description")
+    (entry,) = at.record.ledger.list_entries("vision_proxy.joint_description")
     assert (entry.images, entry.error) == ((digest(), digest(1)), "unavailable")
 
 
@@ -338,7 +338,7 @@ async def test_a_look_that_takes_too_long_is_not_said_later_where_a_request_has_
     assert joints(all_words(before)) == ["", ""]
     assert all("a description" in each for each in all_words(before))
     seer.gate.set()
-    await turns(lambda: at.record.entries("vision_proxy.joint_description"))
+    await turns(lambda: at.record.ledger.list_entries("vision_proxy.joint_description"))
     assert sent(await at.prepare(talk.body)) == sent(before)
 
 

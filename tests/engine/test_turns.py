@@ -117,7 +117,7 @@ async def test_a_description_with_context_is_for_its_turn_alone() -> None:
     (second,) = all_words(await stage.prepare(other.body))
     assert "for the build" in first
     assert "for the colour" in second
-    assert stage.record.description("somebody", digest(), "up/eye", PROMPT) is None, "it is not shared"
+    assert stage.record.descriptions.read("somebody", digest(), "up/eye", PROMPT) is None, "it is not shared"
     # In its own turn and ever after it stands at its place; brought again by another turn, it is looked at anew.
     one.answer("because").say("and again?", picture())
     assert all_words(await stage.prepare(one.body))[0] == first
@@ -144,7 +144,7 @@ async def test_an_image_of_an_earlier_turn_is_described_without_the_conversation
     talk.model = "blind-1"  # somebody else goes on with it
     await stage.prepare(talk.body)
     assert seer.asked == [("look", "what?")]
-    assert stage.record.description("somebody", digest(), "up/eye", PROMPT) is not None
+    assert stage.record.descriptions.read("somebody", digest(), "up/eye", PROMPT) is not None
 
 
 @requirement("tell.holds")
@@ -234,7 +234,7 @@ async def test_a_turn_has_so_many_looks_and_beyond_them_one_sentence_and_a_note(
     assert ["a description" in each for each in said] == [True, True, False, False]
     assert ("3.png" in said[3], "`sightline config set maxImagesPerTurn`" in said[3]) == (True, True)
     assert len(seer.asked) == 2
-    noted = stage.record.entries("vision_proxy.skip")
+    noted = stage.record.ledger.list_entries("vision_proxy.skip")
     assert [entry.images for entry in noted] == [(digest(2),), (digest(3),)]
     assert str(noted[0].about["reason"])[:20] in said[3], "the same reason"
     # Another process knows it; another turn has looks of its own, for the newest.
@@ -257,7 +257,7 @@ async def test_what_is_known_costs_no_look_and_without_a_limit_there_is_none() -
     assert ["a description" in each for each in said] == [True, True]
     free = Stage(seer, max_images=0)
     assert len(all_words(await free.prepare(Talk().say("all", *(picture(seed) for seed in range(9))).body))) == 9
-    assert free.record.entries("vision_proxy.skip") == ()
+    assert free.record.ledger.list_entries("vision_proxy.skip") == ()
 
 
 @requirement("seer.newest", "seer.per_turn")
@@ -266,7 +266,10 @@ async def test_of_too_many_at_once_the_newest_are_looked_at_and_the_others_noted
     stage = Stage(seer, max_images=2)
     said = all_words(await stage.prepare(Talk().say("all", *(picture(seed) for seed in range(4))).body))
     assert ["a description" in each for each in said] == [False, False, True, True]
-    assert {entry.images for entry in stage.record.entries("vision_proxy.skip")} == {(digest(0),), (digest(1),)}
+    assert {entry.images for entry in stage.record.ledger.list_entries("vision_proxy.skip")} == {
+        (digest(0),),
+        (digest(1),),
+    }
     assert "`sightline config set maxImagesPerTurn`" in said[0]
 
 

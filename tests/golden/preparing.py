@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sightline.engine import Engine, Options, Prepared
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.rules import Retention
 from sightline.model.upstream import Upstream, Visitor
 from sightline.profiles.lookup import Override
@@ -37,7 +37,7 @@ class Desk:
         hoist: bool = False,
         retention: Retention | None = None,
         preset: str = "",
-        record: Record | None = None,
+        record: Store | None = None,
         seer: ScriptedSeer | None = None,
         **more: Any,
     ) -> None:

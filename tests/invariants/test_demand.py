@@ -175,7 +175,7 @@ async def test_4_one_image_more_makes_all_smaller_and_the_originals_are_kept(
     assert len(shown) == legal + 1
     assert all(image.width <= most for image in shown)
     for payload in payloads(crowd):
-        kept = desk.record.image("somebody", payload.sha256)
+        kept = desk.record.images.read("somebody", payload.sha256)
         assert kept is not None
         assert kept.data == b64decode(payload.text)
 

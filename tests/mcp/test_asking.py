@@ -88,11 +88,11 @@ async def test_a_consent_that_cannot_be_written_is_an_error_and_nothing_is_sent(
 @requirement("record.damage.consents", "mcp.consent.own")
 def test_who_agrees_for_themselves_agrees_to_nothing_where_the_owners_no_cannot_be_read(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    assert agreed(record, "openai").consents() == {"openai": True}
+    assert agreed(record, "openai").policy.read_consents() == {"openai": True}
     record.close()
     (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
     record = open_record(tmp_path)
-    assert agreed(record, "openai").consents() == {}
+    assert agreed(record, "openai").policy.read_consents() == {}
     record.close()
 
 

@@ -48,5 +48,5 @@ def _told(body: bytes) -> bytes:
 
 def _consent(home: Path, url: str) -> None:
     record = open_record(home / "record", kind="disk")
-    record.consent(receiver(Upstream("eye", {"openai_chat": url})), True)
+    record.policy.set_consent(receiver(Upstream("eye", {"openai_chat": url})), True)
     record.close()

@@ -25,7 +25,7 @@ WORDS = "What does the wombat hold?"
 def kept(home: Path) -> list[Filed]:
     record = open_record(home / "record")
     try:
-        return [*record.receipts(100)]
+        return [*record.ledger.list_receipts(100)]
     finally:
         record.close()
 
@@ -99,7 +99,7 @@ def test_a_client_that_leaves_images_out_is_remembered_with_its_model_and_its_re
         assert exchange(proxy.url, found.path, found.raw).status == 200
         assert [one.body for one in provider.exchanges] == [found.raw]
     record = open_record(tmp_path / "record")
-    assert [(one.client, one.model) for one in record.omissions()] == [
+    assert [(one.client, one.model) for one in record.conversations.list_omissions()] == [
         (found.name.partition("/")[0], found.body["model"])
     ]
     record.close()

@@ -8,12 +8,12 @@ from typing import Literal
 
 import pytest
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.store import open_record
 
 
 @pytest.fixture(params=["disk", "memory"])
-def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
+def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     kind: Literal["disk", "memory"] = request.param
     opened = open_record(tmp_path / "record", kind=kind)
     yield opened

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sightline.model.ports import Flight
+from sightline.model.ports import Lease
 from sightline.model.profile import Lesson
 from sightline.model.receipt import Filed, Omission, Receipt
 from sightline.model.records import Answered, Telling
 from sightline.store import open_record
-from sightline.store.bounds import TABLES
+from sightline.store.retention import TABLES
 from tests.store.test_entries import CALL
 from tests.store.writer import description_of, image_of, perception_of
 
@@ -27,20 +27,24 @@ def fill(folder: Path, count: int = IMAGES) -> None:
     record = open_record(folder)
     for number in range(count):
         image = image_of("cat", number)
-        assert record.keep_image("scope", image)
-        record.place("scope", image.sha256, f"/pictures/{number}.png")
-        record.keep_description("scope", replace(description_of("cat", number), text=f"cat sees {number} " * 20), "v1")
-        record.tell("scope", Telling(f"turn {number}", (image.sha256,), {"text": "a cat " * 20}))
-        record.note("scope", replace(CALL, latency_ms=number))
-        record.visit("scope", f"head {number}", [f"message {number}"], [0], 300.0)
-        record.keep_answered("scope", Answered(f"key {number}", "seen", "before", [{"text": "a leg " * 20}], None, 0.0))
-        record.file("scope", Filed(Receipt("up", f"model-{number}", notes=("a note " * 20,)), "openai_chat"))
-    record.keep_perception("scope", perception_of("dog", 1))
-    record.omit(Omission("codex", "gpt"))
-    record.claim(Flight("scope", "look", "me"), 0.0, 6.0)
-    assert record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7) is None
-    assert record.consent("openai", given=True) is None
-    assert record.consent("zai", given=False) is None
+        assert record.images.keep("scope", image)
+        record.images.note_place("scope", image.sha256, f"/pictures/{number}.png")
+        record.descriptions.keep("scope", replace(description_of("cat", number), text=f"cat sees {number} " * 20), "v1")
+        record.descriptions.pin("scope", Telling(f"turn {number}", (image.sha256,), {"text": "a cat " * 20}))
+        record.ledger.add_entry("scope", replace(CALL, latency_ms=number))
+        record.conversations.visit("scope", f"head {number}", [f"message {number}"], [0], 300.0)
+        record.conversations.keep_answer(
+            "scope", Answered(f"key {number}", "seen", "before", [{"text": "a leg " * 20}], None, 0.0)
+        )
+        record.ledger.file_receipt(
+            "scope", Filed(Receipt("up", f"model-{number}", notes=("a note " * 20,)), "openai_chat")
+        )
+    record.images.keep_view("scope", perception_of("dog", 1))
+    record.conversations.note_omission(Omission("codex", "gpt"))
+    record.descriptions.claim_lease(Lease("scope", "look", "me"), 0.0, 6.0)
+    assert record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7) is None
+    assert record.policy.set_consent("openai", given=True) is None
+    assert record.policy.set_consent("zai", given=False) is None
     record.close()
 
 
@@ -87,8 +91,8 @@ def damage_root(table: str) -> Callable[[Path], None]:
 def withdraw_in_log(folder: Path) -> None:
     """Withdraw a consent, and leave the log as a crash does: with commits in it that the database does not have."""
     record = open_record(folder)
-    assert record.consent("openai", given=False) is None
-    assert record.consent("another", given=False) is None
+    assert record.policy.set_consent("openai", given=False) is None
+    assert record.policy.set_consent("another", given=False) is None
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
     record.close()

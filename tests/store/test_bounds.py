@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of
@@ -35,8 +35,8 @@ def blobs_in(folder: Path) -> set[str]:
     return {path.name for path in (folder / "blobs").rglob("*") if path.is_file()}
 
 
-def kept(record: Record, numbers: range) -> list[int]:
-    return [number for number in numbers if record.image("scope", image_of("cat", number).sha256)]
+def kept(record: Store, numbers: range) -> list[int]:
+    return [number for number in numbers if record.images.read("scope", image_of("cat", number).sha256)]
 
 
 @requirement("record.days")
@@ -44,15 +44,15 @@ def test_what_was_not_used_for_so_many_days_goes(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
     old, new = image_of("cat", 0), image_of("cat", 1)
-    record.keep_image("scope", old)
-    record.keep_description("scope", description_of("cat", 0), "v1")
+    record.images.keep("scope", old)
+    record.descriptions.keep("scope", description_of("cat", 0), "v1")
     use_daily(tmp_path, clock, 20)
-    record.keep_image("scope", new)
+    record.images.keep("scope", new)
     record.close()
     use_daily(tmp_path, clock, 11)
     record = open_record(tmp_path, days=30, now=clock)
     assert kept(record, range(2)) == [1]
-    assert record.description("scope", old.sha256, "ollama/llava", "v1") is None
+    assert record.descriptions.read("scope", old.sha256, "ollama/llava", "v1") is None
     assert blobs_in(tmp_path) == {new.sha256}
     record.close()
 
@@ -62,12 +62,12 @@ def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_d
     assert inspect.signature(open_record).parameters["bytes_limit"].default == 2 * 1024**3
     clock = Clock()
     record = open_record(tmp_path, now=clock)
-    record.keep_image("scope", image_of("cat", 0))
+    record.images.keep("scope", image_of("cat", 0))
     record.close()
     for days, expected in ((29.9, [0]), (0.2, [])):
         use_daily(tmp_path, clock, days)
         record = open_record(tmp_path, now=clock)
-        assert record.images_by_prefix("scope", "") == tuple(image_of("cat", number).sha256 for number in expected)
+        assert record.images.find_by_prefix("scope", "") == tuple(image_of("cat", number).sha256 for number in expected)
         record.close()
 
 
@@ -75,16 +75,16 @@ def test_unless_something_else_is_said_the_bounds_are_two_gibibytes_and_thirty_d
 def test_reading_is_using(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("scope", image_of("cat", 0))
-    record.keep_description("scope", description_of("cat", 0), "v1")
+    record.images.keep("scope", image_of("cat", 0))
+    record.descriptions.keep("scope", description_of("cat", 0), "v1")
     use_daily(tmp_path, clock, 20)
     assert kept(record, range(1)) == [0]
-    assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
+    assert record.descriptions.read("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
     record.close()
     use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
     assert kept(record, range(1)) == [0]
-    assert record.description("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
+    assert record.descriptions.read("scope", image_of("cat", 0).sha256, "ollama/llava", "v1")
     record.close()
 
 
@@ -95,8 +95,8 @@ def test_the_least_recently_used_goes_first_and_the_limit_holds_all_the_time(tmp
     record = open_record(tmp_path, bytes_limit=10 * size, now=clock)
     for number in range(10, 40):
         clock.days += 0.1
-        record.keep_image("scope", image_of("cat", number))
-        assert record.image("scope", image_of("cat", 10).sha256), "the one that is read all the time stays"
+        record.images.keep("scope", image_of("cat", number))
+        assert record.images.read("scope", image_of("cat", 10).sha256), "the one that is read all the time stays"
         assert sum(path.stat().st_size for path in (tmp_path / "blobs").rglob("*/*/*")) <= 10 * size
     assert kept(record, range(10, 40)) == [10, *range(32, 40)]
     record.close()
@@ -109,7 +109,7 @@ def test_the_limit_holds_in_memory_too(tmp_path: Path) -> None:
     record = open_record(tmp_path, kind="memory", bytes_limit=10 * size, now=clock)
     for number in range(10, 40):
         clock.days += 0.1
-        record.keep_image("scope", image_of("cat", number))
+        record.images.keep("scope", image_of("cat", number))
     assert kept(record, range(10, 40)) == list(range(31, 40))
     record.close()
 
@@ -119,8 +119,10 @@ def test_descriptions_count_against_the_limit(tmp_path: Path) -> None:
     record = open_record(tmp_path, bytes_limit=160, now=clock)
     for number in range(10, 40):
         clock.days += 0.1
-        record.keep_description("scope", description_of("cat", number), "v1")
-    found = [n for n in range(10, 40) if record.description("scope", image_of("cat", n).sha256, "ollama/llava", "v1")]
+        record.descriptions.keep("scope", description_of("cat", number), "v1")
+    found = [
+        n for n in range(10, 40) if record.descriptions.read("scope", image_of("cat", n).sha256, "ollama/llava", "v1")
+    ]
     assert found == list(range(40 - len(found), 40))
     assert 0 < len(found) <= 160 // len("cat sees 10")
     record.close()
@@ -130,21 +132,21 @@ def test_bytes_that_two_scopes_share_stay_as_long_as_one_of_them_uses_them(tmp_p
     clock = Clock()
     image = image_of("cat", 0)
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("mine", image)
+    record.images.keep("mine", image)
     use_daily(tmp_path, clock, 20)
-    record.keep_image("yours", image)
+    record.images.keep("yours", image)
     record.close()
     use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.image("mine", image.sha256) is None
-    assert record.image("yours", image.sha256) == image
+    assert record.images.read("mine", image.sha256) is None
+    assert record.images.read("yours", image.sha256) == image
     record.close()
 
 
 @requirement("record.crash_debris")
 def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.keep_image("scope", image_of("cat", 0))
+    record.images.keep("scope", image_of("cat", 0))
     record.close()
     folder = next((tmp_path / "blobs").rglob(image_of("cat", 0).sha256)).parent
     nameless = tmp_path / "blobs" / "ff" / "ff" / ("f" * 64)
@@ -186,8 +188,8 @@ def test_a_clock_that_was_put_back_does_not_keep_the_record_from_being_swept(tmp
 def test_nothing_of_what_has_gone_with_its_days_is_left_on_the_disk(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_description("scope", description_of("cat", 1), "v1")
-    record.keep_description("scope", description_of("dog", 2), "v1")
+    record.descriptions.keep("scope", description_of("cat", 1), "v1")
+    record.descriptions.keep("scope", description_of("dog", 2), "v1")
     assert record.forget(image_of("dog", 2).sha256) == 1
     record.close()
     assert b"cat sees 1" in (tmp_path / "record.sqlite").read_bytes()

@@ -12,33 +12,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.ports import Flight, Record
+from sightline.model.ports import Lease, Store
 from sightline.model.profile import Lesson
 from sightline.store import open_record
-from sightline.store.clock import DAY, RecordTime
 from sightline.store.migrations import migrate
+from sightline.store.retention import DAY, RecordTime
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, kept, use_daily
 from tests.store.test_entries import CALL
 from tests.store.writer import description_of, image_of
 
 IMAGE = image_of("cat", 0)
-FLIGHT = Flight("scope", "look", "me")
+FLIGHT = Lease("scope", "look", "me")
 
 
 def fill(folder: Path, clock: Clock) -> None:
     record = open_record(folder, days=30, now=clock)
-    record.keep_image("scope", IMAGE)
-    record.keep_description("scope", description_of("cat", 0), "v1")
-    assert record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7) is None
+    record.images.keep("scope", IMAGE)
+    record.descriptions.keep("scope", description_of("cat", 0), "v1")
+    assert record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7) is None
     record.close()
 
 
 def is_whole(folder: Path, clock: Clock) -> bool:
     """Whether everything that `fill` wrote is there; to find out is a use of the record."""
     record = open_record(folder, days=30, now=clock)
-    lesson = record.lesson("zai", "glm")
-    held = record.images_by_prefix("scope", IMAGE.sha256)
+    lesson = record.policy.read_lesson("zai", "glm")
+    held = record.images.find_by_prefix("scope", IMAGE.sha256)
     record.close()
     return lesson is not None and held == (IMAGE.sha256,)
 
@@ -77,17 +77,17 @@ def test_a_record_that_was_begun_under_an_impossible_clock_keeps_its_days(tmp_pa
     clock = Clock()
     clock.days = first
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     record.close()
     clock.days = 21_000.0
     open_record(tmp_path, days=30, now=clock).close()
     use_daily(tmp_path, clock, 29)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.images_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
+    assert record.images.find_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
     record.close()
     use_daily(tmp_path, clock, 2)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.images_by_prefix("scope", IMAGE.sha256) == ()
+    assert record.images.find_by_prefix("scope", IMAGE.sha256) == ()
     record.close()
 
 
@@ -116,14 +116,14 @@ def test_a_laptop_that_was_off_for_weeks_loses_nothing_when_it_is_switched_on(tm
 def test_what_is_not_used_goes_once_real_use_shows_that_the_days_have_passed(tmp_path: Path, pause: int) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     record.close()
     passed = 0
     while passed <= 30 + pause:  # a record that is used once a week is one use behind
         clock.days += pause
         passed += pause
         record = open_record(tmp_path, days=30, now=clock)
-        there = record.images_by_prefix("scope", IMAGE.sha256)
+        there = record.images.find_by_prefix("scope", IMAGE.sha256)
         record.close()
     assert there == ()
 
@@ -132,12 +132,12 @@ def test_what_is_not_used_goes_once_real_use_shows_that_the_days_have_passed(tmp
 def test_after_a_holiday_the_days_are_caught_up_with_in_the_days_after_it(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     record.close()
     clock.days += 40
     use_daily(tmp_path, clock, 3)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.images_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
+    assert record.images.find_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
     record.close()
     use_daily(tmp_path, clock, 3)
     record = open_record(tmp_path, days=30, now=clock)
@@ -150,14 +150,14 @@ def test_after_a_holiday_the_days_are_caught_up_with_in_the_days_after_it(tmp_pa
 def test_a_lease_lasts_its_seconds_whatever_the_clock_has_done(tmp_path: Path, days: float) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
-    record.note("scope", CALL)
+    record.ledger.add_entry("scope", CALL)
     clock.days += days
-    record.note("scope", CALL)
-    assert record.claim(FLIGHT, clock(), 6) is None
+    record.ledger.add_entry("scope", CALL)
+    assert record.descriptions.claim_lease(FLIGHT, clock(), 6) is None
     clock.days += 5 / DAY
-    assert record.claim(replace(FLIGHT, owner="you"), clock(), 6) == "me"
+    assert record.descriptions.claim_lease(replace(FLIGHT, owner="you"), clock(), 6) == "me"
     clock.days += 2 / DAY
-    assert record.claim(replace(FLIGHT, owner="you"), clock(), 6) is None
+    assert record.descriptions.claim_lease(replace(FLIGHT, owner="you"), clock(), 6) is None
     record.close()
 
 
@@ -165,10 +165,10 @@ def test_a_lease_lasts_its_seconds_whatever_the_clock_has_done(tmp_path: Path, d
 def test_a_lease_ends_though_the_clock_was_put_back_by_weeks(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
-    assert record.claim(FLIGHT, clock(), 6) is None
+    assert record.descriptions.claim_lease(FLIGHT, clock(), 6) is None
     clock.days -= 40
     waited = 0
-    while record.claim(replace(FLIGHT, owner="you"), clock(), 6) == "me":
+    while record.descriptions.claim_lease(replace(FLIGHT, owner="you"), clock(), 6) == "me":
         clock.days += 1 / DAY
         waited += 1
     assert waited <= 6
@@ -182,7 +182,7 @@ def test_a_conversation_goes_cold_after_its_pause_whatever_the_clock_did_before(
 
     def visit(count: int) -> frozenset[str]:
         names = [f"message {number}" for number in range(count)]
-        return frozenset(record.visit("scope", "head", names, range(count), life=300.0))
+        return frozenset(record.conversations.visit("scope", "head", names, range(count), life=300.0))
 
     visit(1)
     clock.days -= 40
@@ -206,11 +206,11 @@ def test_usage_is_by_the_day_that_the_clock_showed(tmp_path: Path) -> None:
     for step in (0, -40, 80):
         clock.days += step
         days.append(datetime.fromtimestamp(clock()).strftime("%Y-%m-%d"))  # noqa: DTZ006, the day where the user is
-        record.note("scope", CALL)
-    spent = record.spent()
+        record.ledger.add_entry("scope", CALL)
+    spent = record.ledger.sum_spending()
     assert isinstance(spent, tuple)
     assert [each.day for each in spent] == sorted(days)
-    assert [entry.at for entry in record.entries()] == [day * DAY for day in (100.0, 60.0, 140.0)]
+    assert [entry.at for entry in record.ledger.list_entries()] == [day * DAY for day in (100.0, 60.0, 140.0)]
     record.close()
 
 
@@ -218,11 +218,11 @@ def test_usage_is_by_the_day_that_the_clock_showed(tmp_path: Path) -> None:
 def test_a_process_that_was_idle_for_weeks_does_not_turn_the_time_back(tmp_path: Path) -> None:
     clock = Clock()
     idle = open_record(tmp_path, days=30, now=clock)
-    idle.note("scope", CALL)
+    idle.ledger.add_entry("scope", CALL)
     use_daily(tmp_path, clock, 25)
-    idle.keep_image("scope", IMAGE)
+    idle.images.keep("scope", IMAGE)
     use_daily(tmp_path, clock, 25)
-    assert idle.images_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
+    assert idle.images.find_by_prefix("scope", IMAGE.sha256) == (IMAGE.sha256,)
     idle.close()
 
 
@@ -262,9 +262,9 @@ def test_a_record_of_an_earlier_version_is_migrated_without_a_loss(tmp_path: Pat
     database.close()
     record = open_record(tmp_path, days=30)
     assert len(held(record)) == 3
-    assert [entry.at for entry in record.entries()] == [1e9]
+    assert [entry.at for entry in record.ledger.list_entries()] == [1e9]
     record.close()
 
 
-def held(record: Record) -> list[int]:
-    return [number for number in range(3) if record.images_by_prefix("scope", image_of("cat", number).sha256)]
+def held(record: Store) -> list[int]:
+    return [number for number in range(3) if record.images.find_by_prefix("scope", image_of("cat", number).sha256)]

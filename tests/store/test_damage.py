@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_on_disk, open_record
-from sightline.store.health import check_health
 from sightline.store.migrations import STEPS
+from sightline.store.storage import check_health
 from tests.privileges import as_nobody
 from tests.requirements import requirement
 from tests.store.damaging import DAMAGES, IMAGES, damage_root, fill
@@ -39,7 +39,7 @@ def test_a_record_that_is_whole_is_said_to_be(folder: Path, caplog: pytest.LogCa
     health = check_health(folder, 60)
     assert (health.trouble, health.missing, health.complete) == (None, 0, True)
     record = open_record(folder)
-    assert record.consents() == {"openai": True, "zai": False}
+    assert record.policy.read_consents() == {"openai": True, "zai": False}
     record.close()
     assert caplog.records == []
     assert check_health(folder.with_name("none"), 60).trouble is None
@@ -58,10 +58,10 @@ def test_damage_is_said_once_in_a_line_that_names_the_repair(
     assert "sightline store repair" in trouble.remedy
     record = open_record(folder)
     for number in range(3):
-        record.keep_image("scope", image_of("dog", number))
-        record.image("scope", image_of("cat", number).sha256)
-        record.lesson("zai", "glm")
-        record.consents()
+        record.images.keep("scope", image_of("dog", number))
+        record.images.read("scope", image_of("cat", number).sha256)
+        record.policy.read_lesson("zai", "glm")
+        record.policy.read_consents()
     (line,) = caplog.records
     assert line.levelno == logging.WARNING
     assert str(folder) in line.message
@@ -84,8 +84,8 @@ def test_damage_is_said_once_in_a_line_that_names_the_repair(
 def test_no_consent_counts_that_cannot_be_read(folder: Path, name: str) -> None:
     DAMAGES[name](folder)
     record = open_record(folder)
-    assert record.consents().get("openai") is not True
-    assert record.trouble() is not None
+    assert record.policy.read_consents().get("openai") is not True
+    assert record.find_trouble() is not None
     record.close()
 
 
@@ -93,9 +93,9 @@ def test_no_consent_counts_that_cannot_be_read(folder: Path, name: str) -> None:
 def test_what_can_be_read_of_a_damaged_record_is_read(folder: Path) -> None:
     damage_root("entries")(folder)
     record = open_record(folder)
-    assert record.image("scope", image_of("cat", 5).sha256) == image_of("cat", 5)
-    assert record.consents() == {"openai": True, "zai": False}
-    assert record.keep_image("scope", image_of("dog", 1)) is False
+    assert record.images.read("scope", image_of("cat", 5).sha256) == image_of("cat", 5)
+    assert record.policy.read_consents() == {"openai": True, "zai": False}
+    assert record.images.keep("scope", image_of("dog", 1)) is False
     record.close()
 
 
@@ -107,8 +107,8 @@ def test_damage_that_comes_later_is_noticed_where_it_is_met(folder: Path, caplog
     other.execute("DELETE FROM omissions")  # after a write of another program, pages are read anew
     other.close()
     for number in range(IMAGES):
-        record.description("scope", image_of("cat", number).sha256, "ollama/llava", "v1")
-    assert record.keep_image("scope", image_of("dog", 1)) is False, "nothing is written to it any more"
+        record.descriptions.read("scope", image_of("cat", number).sha256, "ollama/llava", "v1")
+    assert record.images.keep("scope", image_of("dog", 1)) is False, "nothing is written to it any more"
     assert ["sightline store repair" in line.message for line in caplog.records] == [True]
     record.close()
 

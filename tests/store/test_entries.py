@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 from sightline.model.asking import Usage
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Entry, Spent
 from sightline.store import open_record
-from sightline.store.bounds import TABLES
+from sightline.store.retention import TABLES
 from tests.requirements import requirement
 from tests.store.test_bounds import DAY, Clock, use_daily
 from tests.store.writer import image_of
@@ -47,13 +47,13 @@ OTHERS = (
 
 
 @requirement("telemetry.entries", "telemetry.crop", "telemetry.joint")
-def test_every_entry_comes_back_whole(record: Record) -> None:
+def test_every_entry_comes_back_whole(record: Store) -> None:
     for entry in (CALL, *OTHERS):
-        record.note("scope", entry)
-    found = record.entries()
+        record.ledger.add_entry("scope", entry)
+    found = record.ledger.list_entries()
     assert [replace(entry, at=0.0) for entry in found] == [CALL, *OTHERS]
     assert all(entry.at > 0 for entry in found)
-    assert [entry.kind for entry in record.entries("vision_proxy.skip")] == ["vision_proxy.skip"]
+    assert [entry.kind for entry in record.ledger.list_entries("vision_proxy.skip")] == ["vision_proxy.skip"]
 
 
 @requirement("ask.usage", "telemetry.cost", "telemetry.failed")
@@ -61,17 +61,19 @@ def test_what_was_spent_is_summed_up_by_day_and_seer(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
     first = datetime.fromtimestamp(clock()).strftime("%Y-%m-%d")  # noqa: DTZ006, the day where the user is
-    record.note("one", CALL)
-    record.note("two", replace(CALL, cost_usd=None))
-    record.note("one", replace(CALL, cache_hit=True))
-    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None))
-    record.note("one", OTHERS[1])
-    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None, error="unavailable"))
-    record.note("one", replace(CALL, seer="cloud/eye", usage=Usage(9, 1), cost_usd=None, error="RESPONSE_NOT_JSON"))
+    record.ledger.add_entry("one", CALL)
+    record.ledger.add_entry("two", replace(CALL, cost_usd=None))
+    record.ledger.add_entry("one", replace(CALL, cache_hit=True))
+    record.ledger.add_entry("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None))
+    record.ledger.add_entry("one", OTHERS[1])
+    record.ledger.add_entry("one", replace(CALL, seer="cloud/eye", usage=Usage(), cost_usd=None, error="unavailable"))
+    record.ledger.add_entry(
+        "one", replace(CALL, seer="cloud/eye", usage=Usage(9, 1), cost_usd=None, error="RESPONSE_NOT_JSON")
+    )
     clock.days += 1
     second = datetime.fromtimestamp(clock()).strftime("%Y-%m-%d")  # noqa: DTZ006
-    record.note("one", replace(CALL, cost_usd=0.5))
-    assert record.spent() == (
+    record.ledger.add_entry("one", replace(CALL, cost_usd=0.5))
+    assert record.ledger.sum_spending() == (
         Spent(first, "cloud/eye", 3, Usage(9, 1), None, 2, 2),
         Spent(first, "here/eye", 2, Usage(2000, 40, 800), 0.25, 1),
         Spent(second, "here/eye", 1, Usage(1000, 20, 400), 0.5, 0),
@@ -84,15 +86,15 @@ def test_entries_are_bounded_like_all_else(tmp_path: Path) -> None:
     assert "entries" in TABLES
     clock = Clock()
     record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
-    record.note("scope", CALL)
+    record.ledger.add_entry("scope", CALL)
     record.close()
     use_daily(tmp_path, clock, 31)
     record = open_record(tmp_path, days=30, bytes_limit=20_000, now=clock)
-    assert record.entries() == ()
+    assert record.ledger.list_entries() == ()
     for number in range(100):
         clock.days += 1 / DAY
-        record.note("scope", replace(CALL, latency_ms=number))
-    kept = [entry.latency_ms for entry in record.entries()]
+        record.ledger.add_entry("scope", replace(CALL, latency_ms=number))
+    kept = [entry.latency_ms for entry in record.ledger.list_entries()]
     assert kept == list(range(100))[-len(kept) :]
     assert 0 < len(kept) < 25
     record.close()
@@ -101,14 +103,14 @@ def test_entries_are_bounded_like_all_else(tmp_path: Path) -> None:
 @requirement("record.forget", "record.forget.traces")
 def test_with_an_image_what_was_asked_about_it_is_forgotten_and_its_figures_stay(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.note("scope", CALL)
-    record.note("other", OTHERS[1])
-    assert record.remembered(CAT[:12]) == (CAT,)
+    record.ledger.add_entry("scope", CALL)
+    record.ledger.add_entry("other", OTHERS[1])
+    assert record.find_remembered(CAT[:12]) == (CAT,)
     assert record.forget(CAT) == 1
-    call, command = record.entries()
+    call, command = record.ledger.list_entries()
     assert (call.images, call.about, call.usage, call.cost_usd) == ((), {}, CALL.usage, 0.25)
     assert command.about == OTHERS[1].about
-    assert record.remembered(CAT[:12]) == ()
+    assert record.find_remembered(CAT[:12]) == ()
     record.close()
     held = b"".join(path.read_bytes() for path in tmp_path.glob("record.sqlite*"))
     assert CAT.encode() not in held
@@ -116,8 +118,8 @@ def test_with_an_image_what_was_asked_about_it_is_forgotten_and_its_figures_stay
 
 
 @requirement("record.forget.all")
-def test_with_all_images_every_entry_goes(record: Record) -> None:
+def test_with_all_images_every_entry_goes(record: Store) -> None:
     for entry in (CALL, *OTHERS):
-        record.note("scope", entry)
+        record.ledger.add_entry("scope", entry)
     assert isinstance(record.forget(None), int)
-    assert (record.entries(), record.spent()) == ((), ())
+    assert (record.ledger.list_entries(), record.ledger.sum_spending()) == ((), ())

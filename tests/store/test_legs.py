@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Answered
 from sightline.model.scene import Json
 from sightline.store import open_record
-from sightline.store.bounds import TABLES
+from sightline.store.retention import TABLES
 from tests.requirements import requirement
 
 SHA = "ab" * 32
@@ -19,25 +19,23 @@ LEGS: list[Json] = [{"text": "Hm.", "asks": [[{"input": {"images": [f"sha256:{SH
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Iterator[Record]:
+def record(tmp_path: Path) -> Iterator[Store]:
     opened = open_record(tmp_path)
     yield opened
     opened.close()
 
 
-def kept(record: Record, scope: str = "a") -> list[Answered]:
-    return [*record.answered(scope, ["k", "other"])]
+def kept(record: Store, scope: str = "a") -> list[Answered]:
+    return [*record.conversations.read_answers(scope, ["k", "other"])]
 
 
 @requirement("loop.kept")
-def test_an_answer_is_found_by_its_key_in_its_scope_and_another_process_finds_it(
-    record: Record, tmp_path: Path
-) -> None:
-    assert not record.answers_in_legs("a")
-    record.keep_answered("a", Answered("k", "v", "h", LEGS, [{"x": 1}]))
+def test_an_answer_is_found_by_its_key_in_its_scope_and_another_process_finds_it(record: Store, tmp_path: Path) -> None:
+    assert not record.conversations.has_answers("a")
+    record.conversations.keep_answer("a", Answered("k", "v", "h", LEGS, [{"x": 1}]))
     again = open_record(tmp_path)
-    assert again.answers_in_legs("a")
-    assert not again.answers_in_legs("b")
+    assert again.conversations.has_answers("a")
+    assert not again.conversations.has_answers("b")
     assert [(each.key, each.visible, each.before, each.legs, each.results) for each in kept(again)] == [
         ("k", "v", "h", LEGS, [{"x": 1}])
     ]
@@ -46,24 +44,26 @@ def test_an_answer_is_found_by_its_key_in_its_scope_and_another_process_finds_it
 
 
 @requirement("loop.kept")
-def test_what_a_call_brought_is_said_once_and_the_first_word_counts(record: Record) -> None:
+def test_what_a_call_brought_is_said_once_and_the_first_word_counts(record: Store) -> None:
     late = Answered("k", "v", "", LEGS, None)
-    record.keep_answered("a", late)
+    record.conversations.keep_answer("a", late)
     assert kept(record)[0].results is None
-    record.settle("a", late, [{"first": True}])
-    record.settle("a", late, [{"first": False}])
-    record.keep_answered("a", Answered("k", "v", "", [], []))
+    record.conversations.keep_results("a", late, [{"first": True}])
+    record.conversations.keep_results("a", late, [{"first": False}])
+    record.conversations.keep_answer("a", Answered("k", "v", "", [], []))
     (one,) = kept(record)
     assert (one.results, one.legs) == ([{"first": True}], LEGS)
 
 
 @requirement("loop.kept")
-def test_forgetting_an_image_forgets_what_was_asked_about_it(record: Record) -> None:
-    record.keep_answered("a", Answered("k", "v", "", LEGS, ()))
+def test_forgetting_an_image_forgets_what_was_asked_about_it(record: Store) -> None:
+    record.conversations.keep_answer("a", Answered("k", "v", "", LEGS, ()))
     late = Answered("other", "v", "", [], None)
-    record.keep_answered("a", late)
-    record.settle("a", late, [{"text": f'<vision_proxy_analysis image="sha256:{SHA}#crop:0,0,1,1">'}])
-    record.keep_answered("b", Answered("k", "v", "", [], ()))
+    record.conversations.keep_answer("a", late)
+    record.conversations.keep_results(
+        "a", late, [{"text": f'<vision_proxy_analysis image="sha256:{SHA}#crop:0,0,1,1">'}]
+    )
+    record.conversations.keep_answer("b", Answered("k", "v", "", [], ()))
     record.forget(SHA)
     assert kept(record) == []
     assert len(kept(record, "b")) == 1

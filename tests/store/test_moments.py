@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.writer import image_of
@@ -38,7 +38,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture(params=["disk", "memory"])
-def timed(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Record]:
+def timed(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
     opened = open_record(tmp_path / "record", kind=request.param, now=clock)
     yield opened
     opened.close()
@@ -54,21 +54,21 @@ def steps(count: int, start: str = "q") -> list[str]:
     return said(start, *(word for step in range(count) for word in (f"a{step}", f"t{step}")))
 
 
-def visit(record: Record, names: list[str], scope: str = "mine", head: str = HEAD) -> list[int]:
+def visit(record: Store, names: list[str], scope: str = "mine", head: str = HEAD) -> list[int]:
     """The messages at which a request met a cold cache."""
-    met = record.visit(scope, head, names, range(0, len(names), 2), LIFE)
+    met = record.conversations.visit(scope, head, names, range(0, len(names), 2), LIFE)
     return [index for index, name in enumerate(names) if name in met]
 
 
 @requirement("retain.cold")
-def test_a_conversation_that_goes_on_in_time_is_never_cold(timed: Record, clock: Clock) -> None:
+def test_a_conversation_that_goes_on_in_time_is_never_cold(timed: Store, clock: Clock) -> None:
     for count in range(12):
         assert visit(timed, steps(count)) == []
         clock.after(LIFE - 1)
 
 
 @requirement("retain.cold")
-def test_one_that_was_idle_too_long_is_cold_at_that_message_and_stays_so(timed: Record, clock: Clock) -> None:
+def test_one_that_was_idle_too_long_is_cold_at_that_message_and_stays_so(timed: Store, clock: Clock) -> None:
     visit(timed, steps(3))
     clock.after(LIFE + 1)
     assert visit(timed, steps(4)) == [8]
@@ -81,7 +81,7 @@ def test_one_that_was_idle_too_long_is_cold_at_that_message_and_stays_so(timed: 
 
 
 @requirement("retain.cold")
-def test_one_whose_messages_the_client_has_replaced_is_cold(timed: Record, clock: Clock) -> None:
+def test_one_whose_messages_the_client_has_replaced_is_cold(timed: Store, clock: Clock) -> None:
     visit(timed, steps(9))
     clock.after(5)
     compacted = said("summary", "a", "t")
@@ -90,7 +90,7 @@ def test_one_whose_messages_the_client_has_replaced_is_cold(timed: Record, clock
 
 
 @requirement("retain.cold")
-def test_one_that_was_changed_far_back_is_cold(timed: Record, clock: Clock) -> None:
+def test_one_that_was_changed_far_back_is_cold(timed: Store, clock: Clock) -> None:
     for count in range(12):
         visit(timed, steps(count))
     before = steps(4)
@@ -99,7 +99,7 @@ def test_one_that_was_changed_far_back_is_cold(timed: Record, clock: Clock) -> N
 
 
 @requirement("retain.cold")
-def test_a_client_that_writes_its_last_words_anew_each_time_does_not_make_it_cold(timed: Record, clock: Clock) -> None:
+def test_a_client_that_writes_its_last_words_anew_each_time_does_not_make_it_cold(timed: Store, clock: Clock) -> None:
     visit(timed, steps(1))
     for count in range(2, 12):
         names = steps(count)
@@ -107,35 +107,33 @@ def test_a_client_that_writes_its_last_words_anew_each_time_does_not_make_it_col
         clock.after(20)
 
 
-def test_many_messages_in_one_step_are_one_step(timed: Record) -> None:
+def test_many_messages_in_one_step_are_one_step(timed: Store) -> None:
     words = ["q"]
     ends = [0]
     for step in range(4):
         names = said(*words)
-        assert timed.visit("mine", HEAD, names, ends, LIFE) == frozenset()
+        assert timed.conversations.visit("mine", HEAD, names, ends, LIFE) == frozenset()
         words += [f"a{step}", *(f"t{step}.{number}" for number in range(9))]
         ends.append(len(words) - 1)
 
 
-def test_a_request_that_nobody_answered_is_found_again_though_no_step_ended_with_it(
-    timed: Record, clock: Clock
-) -> None:
+def test_a_request_that_nobody_answered_is_found_again_though_no_step_ended_with_it(timed: Store, clock: Clock) -> None:
     visit(timed, steps(2))
     clock.after(LIFE + 1)
     asked = [*steps(2), f"{steps(2)[-1]}/wait"]
-    assert timed.visit("mine", HEAD, asked, [0, 2, 5], LIFE) == {asked[5]}
+    assert timed.conversations.visit("mine", HEAD, asked, [0, 2, 5], LIFE) == {asked[5]}
     again = [*asked, f"{asked[-1]}/go on"]
-    assert timed.visit("mine", HEAD, again, [0, 2, 6], LIFE) == {asked[5]}
+    assert timed.conversations.visit("mine", HEAD, again, [0, 2, 6], LIFE) == {asked[5]}
 
 
-def test_a_conversation_that_nobody_knows_is_not_called_cold(timed: Record) -> None:
+def test_a_conversation_that_nobody_knows_is_not_called_cold(timed: Store) -> None:
     assert visit(timed, steps(30)) == []
     assert visit(timed, []) == []
     assert visit(timed, [], head="another") == []
 
 
 @requirement("record.scope.rows")
-def test_one_scope_knows_nothing_of_the_moments_of_another(timed: Record, clock: Clock) -> None:
+def test_one_scope_knows_nothing_of_the_moments_of_another(timed: Store, clock: Clock) -> None:
     visit(timed, steps(3), "mine")
     clock.after(LIFE + 1)
     assert visit(timed, steps(4), "yours") == []
@@ -157,7 +155,7 @@ def test_cold_moments_are_still_known_after_a_restart(tmp_path: Path, clock: Clo
 def test_forgetting_everything_forgets_the_conversations_too(tmp_path: Path, clock: Clock) -> None:
     record = open_record(tmp_path, now=clock)
     visit(record, steps(3))
-    record.keep_image("mine", image_of("cat", 1))
+    record.images.keep("mine", image_of("cat", 1))
     record.forget(image_of("cat", 1).sha256)
     clock.after(LIFE + 1)
     assert visit(record, steps(4)) == [8], "one image fewer does not change what was said"
@@ -173,7 +171,7 @@ def test_forgetting_everything_forgets_the_conversations_too(tmp_path: Path, clo
 def test_moments_go_when_nobody_has_asked_for_so_many_days_and_those_of_a_living_conversation_stay(
     tmp_path: Path, clock: Clock
 ) -> None:
-    def reopened() -> Record:
+    def reopened() -> Store:
         return open_record(tmp_path, now=clock, days=30)
 
     record = reopened()
@@ -234,10 +232,10 @@ def test_it_is_cold_where_the_pause_was_too_long_and_nowhere_else(pauses: list[f
 
 
 @requirement("retain.cold")
-def test_where_tokens_are_only_counted_nobody_warms_a_cache(timed: Record, clock: Clock) -> None:
+def test_where_tokens_are_only_counted_nobody_warms_a_cache(timed: Store, clock: Clock) -> None:
     names = said(*steps(4))
     visit(timed, names)
     for _ in range(10):
         clock.after(LIFE / 5)
-        timed.visit("mine", HEAD, names, [len(names) - 1], LIFE, touch=False)
+        timed.conversations.visit("mine", HEAD, names, [len(names) - 1], LIFE, touch=False)
     assert visit(timed, [*names, *said(*steps(1, "r"))]) != []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sightline.store import open_record
-from sightline.store.pages import Pages, Value, roots
+from sightline.store import open_record, sqlite_files
+from sightline.store.sqlite_files import Pages, Value, log_of, roots
+from tests.requirements import requirement
 from tests.store.damaging import EVERY, PAGE, damage_root, fill, overwrite, root_of
 from tests.store.writer import image_of
 
@@ -58,7 +60,7 @@ def test_rows_that_are_longer_than_a_page_are_read(tmp_path: Path) -> None:
 def test_what_the_log_holds_counts(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     for number in range(5):
-        record.keep_image("scope", image_of("cat", number))
+        record.images.keep("scope", image_of("cat", number))
     log = (tmp_path / "record.sqlite-wal").read_bytes()
     assert rows_by_page(tmp_path / "record.sqlite", "images", log) == rows_by_sqlite(
         tmp_path / "record.sqlite", "images"
@@ -92,3 +94,34 @@ def test_any_garbage_is_read_as_far_as_it_goes(folder: Path, tmp_path: Path, byt
         for root in roots(pages).values():
             list(pages.leaves(root))
     assert root_of(folder / "record.sqlite", "images")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Path]:
+    """The log of a database that is open: frames of one transaction each, the last of them a commit."""
+    database = tmp_path / "logged.sqlite"
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE numbers (number INTEGER)")
+    for number in range(12):
+        connection.execute("INSERT INTO numbers VALUES (?)", (number,))
+    yield log_of(database)
+    connection.close()
+
+
+@requirement("record.damage.found")
+@pytest.mark.parametrize("batch", [1, 3, 256])
+@pytest.mark.parametrize("place", [0, 6, 11, 19, 24, 2000, 24 + PAGE - 1])
+def test_one_bit_that_was_changed_in_any_frame_of_a_log_is_found(
+    log: Path, batch: int, place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_files, "_BATCH", batch)
+    database, data = log.with_name("logged.sqlite"), log.read_bytes()
+    frames = (len(data) - 32) // (24 + PAGE)
+    assert (frames, sqlite_files.check_log(database)) == (14, "sound")
+    for frame in range(frames):
+        at = 32 + frame * (24 + PAGE) + place
+        log.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
+        expected = "sound" if frame == frames - 1 else "damaged"  # the last one may be what a crash has left
+        assert sqlite_files.check_log(database) == expected, frame
+    log.write_bytes(data)

@@ -12,7 +12,7 @@ import pytest
 
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Limits
 from sightline.model.records import Perception, perception_id
 from sightline.model.refusal import Refusal
@@ -27,9 +27,9 @@ VIEW = perception_of("cat", 1)
 
 
 @requirement("record.perceptions")
-def test_a_view_comes_back_with_its_pixels_by_its_result_alone(record: Record) -> None:
-    record.keep_perception("scope", VIEW)
-    found = record.perception("scope", perception_id(VIEW.result))
+def test_a_view_comes_back_with_its_pixels_by_its_result_alone(record: Store) -> None:
+    record.images.keep_view("scope", VIEW)
+    found = record.images.read_view("scope", perception_id(VIEW.result))
     assert found == VIEW
     assert found is not None
     assert found.pixels.data == VIEW.pixels.data
@@ -37,10 +37,10 @@ def test_a_view_comes_back_with_its_pixels_by_its_result_alone(record: Record) -
 
 
 @requirement("record.scope.rows")
-def test_a_view_of_one_scope_is_not_there_for_another(record: Record) -> None:
-    record.keep_perception("mine", VIEW)
-    assert record.perception("yours", VIEW.id) is None
-    assert record.perception("mine", perception_id("{}")) is None
+def test_a_view_of_one_scope_is_not_there_for_another(record: Store) -> None:
+    record.images.keep_view("mine", VIEW)
+    assert record.images.read_view("yours", VIEW.id) is None
+    assert record.images.read_view("mine", perception_id("{}")) is None
 
 
 @requirement("record.scope.rows")
@@ -70,86 +70,86 @@ def test_a_record_of_the_first_version_takes_the_later_steps_and_keeps_what_it_h
     database.commit()
     database.close()
     record = open_record(tmp_path)
-    record.keep_perception("scope", VIEW)
-    assert record.perception("scope", VIEW.id) == VIEW
-    assert record.consents() == {"openai": True}
-    assert record.description("scope", "a", "up/eye", "v1") == Description("a", Size(20, 10), "a cat", "up/eye")
-    assert {model: (lesson.blind, lesson.limits) for _, model, lesson in record.lessons()} == {
+    record.images.keep_view("scope", VIEW)
+    assert record.images.read_view("scope", VIEW.id) == VIEW
+    assert record.policy.read_consents() == {"openai": True}
+    assert record.descriptions.read("scope", "a", "up/eye", "v1") == Description("a", Size(20, 10), "a cat", "up/eye")
+    assert {model: (lesson.blind, lesson.limits) for _, model, lesson in record.policy.list_lessons()} == {
         "a": (None, Limits(edge=2000)),
         "b": (True, Limits()),
         "c": (True, Limits(edge=2000)),
         "d": (True, Limits(edge=2000)),
     }
-    assert all(lesson.why == "it said so" for _, _, lesson in record.lessons())
+    assert all(lesson.why == "it said so" for _, _, lesson in record.policy.list_lessons())
     record.close()
 
 
 @requirement("record.prefix")
-def test_a_prefix_names_the_images_that_begin_so_in_this_scope_alone(record: Record) -> None:
+def test_a_prefix_names_the_images_that_begin_so_in_this_scope_alone(record: Store) -> None:
     images = sorted((image_of("cat", number) for number in range(40)), key=lambda image: image.sha256)
     for image in images:
-        record.keep_image("mine", image)
+        record.images.keep("mine", image)
     for image in images:
-        assert record.images_by_prefix("mine", image.sha256[:12]) == (image.sha256,)
-        assert record.images_by_prefix("mine", image.sha256) == (image.sha256,)
-        assert record.images_by_prefix("yours", image.sha256) == ()
+        assert record.images.find_by_prefix("mine", image.sha256[:12]) == (image.sha256,)
+        assert record.images.find_by_prefix("mine", image.sha256) == (image.sha256,)
+        assert record.images.find_by_prefix("yours", image.sha256) == ()
     shared = next(digit for digit in "0123456789abcdef" if sum(i.sha256[0] == digit for i in images) >= 2)
     two = [image.sha256 for image in images if image.sha256[0] == shared][:2]
-    assert record.images_by_prefix("mine", shared) == tuple(two)
-    assert record.images_by_prefix("mine", "%") == ()
+    assert record.images.find_by_prefix("mine", shared) == tuple(two)
+    assert record.images.find_by_prefix("mine", "%") == ()
 
 
 @requirement("record.owner")
-def test_the_owner_of_the_record_sees_the_images_of_every_scope(record: Record) -> None:
-    record.keep_image("mine", IMAGE)
-    record.keep_image("yours", IMAGE)
-    assert record.image(None, IMAGE.sha256) == IMAGE
-    assert record.images_by_prefix(None, IMAGE.sha256[:12]) == (IMAGE.sha256,)
-    assert record.images_by_prefix("", IMAGE.sha256) == ()
-    assert record.image("", IMAGE.sha256) is None
+def test_the_owner_of_the_record_sees_the_images_of_every_scope(record: Store) -> None:
+    record.images.keep("mine", IMAGE)
+    record.images.keep("yours", IMAGE)
+    assert record.images.read(None, IMAGE.sha256) == IMAGE
+    assert record.images.find_by_prefix(None, IMAGE.sha256[:12]) == (IMAGE.sha256,)
+    assert record.images.find_by_prefix("", IMAGE.sha256) == ()
+    assert record.images.read("", IMAGE.sha256) is None
 
 
 @requirement("record.forget")
-def test_an_image_is_forgotten_with_everything_that_was_said_and_shown_of_it(record: Record) -> None:
+def test_an_image_is_forgotten_with_everything_that_was_said_and_shown_of_it(record: Store) -> None:
     other, other_view = image_of("dog", 2), perception_of("dog", 2)
     for scope in ("mine", "yours"):
-        record.keep_image(scope, IMAGE)
-        record.keep_description(scope, description_of("cat", 1), "v1")
-        record.keep_perception(scope, VIEW)
-        record.keep_image(scope, other)
-        record.keep_perception(scope, other_view)
+        record.images.keep(scope, IMAGE)
+        record.descriptions.keep(scope, description_of("cat", 1), "v1")
+        record.images.keep_view(scope, VIEW)
+        record.images.keep(scope, other)
+        record.images.keep_view(scope, other_view)
     assert record.forget(IMAGE.sha256) == 1
     for scope in ("mine", "yours"):
-        assert record.image(scope, IMAGE.sha256) is None
-        assert record.description(scope, IMAGE.sha256, "ollama/llava", "v1") is None
-        assert record.perception(scope, VIEW.id) is None
-        assert record.image(scope, other.sha256) == other
-        assert record.perception(scope, other_view.id) == other_view
+        assert record.images.read(scope, IMAGE.sha256) is None
+        assert record.descriptions.read(scope, IMAGE.sha256, "ollama/llava", "v1") is None
+        assert record.images.read_view(scope, VIEW.id) is None
+        assert record.images.read(scope, other.sha256) == other
+        assert record.images.read_view(scope, other_view.id) == other_view
     assert record.forget(IMAGE.sha256) == 0
-    record.keep_image("mine", IMAGE)
-    assert record.image("mine", IMAGE.sha256) == IMAGE
+    record.images.keep("mine", IMAGE)
+    assert record.images.read("mine", IMAGE.sha256) == IMAGE
 
 
 @requirement("record.forget.all")
-def test_all_images_are_forgotten_and_consents_stay(record: Record) -> None:
-    record.consent("openai", given=True)
-    record.keep_image("mine", IMAGE)
-    record.keep_perception("yours", perception_of("dog", 2))
-    record.keep_description("yours", description_of("fox", 3), "v1")
+def test_all_images_are_forgotten_and_consents_stay(record: Store) -> None:
+    record.policy.set_consent("openai", given=True)
+    record.images.keep("mine", IMAGE)
+    record.images.keep_view("yours", perception_of("dog", 2))
+    record.descriptions.keep("yours", description_of("fox", 3), "v1")
     assert record.forget(None) == 4
-    assert record.image("mine", IMAGE.sha256) is None
-    assert record.perception("yours", perception_of("dog", 2).id) is None
-    assert record.description("yours", image_of("fox", 3).sha256, "ollama/llava", "v1") is None
-    assert record.consents() == {"openai": True}
+    assert record.images.read("mine", IMAGE.sha256) is None
+    assert record.images.read_view("yours", perception_of("dog", 2).id) is None
+    assert record.descriptions.read("yours", image_of("fox", 3).sha256, "ollama/llava", "v1") is None
+    assert record.policy.read_consents() == {"openai": True}
     assert record.forget(None) == 0
 
 
 @requirement("record.forget.traces")
 def test_nothing_of_what_is_forgotten_is_left_on_the_disk(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.keep_image("scope", IMAGE)
-    record.keep_description("scope", description_of("cat", 1), "v1")
-    record.keep_perception("scope", VIEW)
+    record.images.keep("scope", IMAGE)
+    record.descriptions.keep("scope", description_of("cat", 1), "v1")
+    record.images.keep_view("scope", VIEW)
     traces = (b"cat sees 1", VIEW.pixels.data[:40], IMAGE.sha256.encode())
 
     def left() -> list[bytes]:
@@ -168,7 +168,7 @@ def test_what_is_forgotten_stays_forgotten_after_a_loss_of_power(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = open_record(tmp_path)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     place = next(tmp_path.rglob(IMAGE.sha256)).parent
     synced: list[str] = []
     fsync = os.fsync
@@ -189,7 +189,7 @@ def test_what_another_program_keeps_in_the_log_by_reading_is_not_said_to_be_forg
 ) -> None:
     monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
     record = open_record(tmp_path)
-    record.keep_description("scope", description_of("cat", 1), "v1")
+    record.descriptions.keep("scope", description_of("cat", 1), "v1")
     reader = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM descriptions").fetchall()
@@ -210,25 +210,25 @@ def test_a_record_that_cannot_be_written_does_not_say_that_it_has_forgotten(
 ) -> None:
     monkeypatch.setattr("sightline.store.database._BUSY_SECONDS", 0.05)
     record = open_record(tmp_path)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert isinstance(record.forget(IMAGE.sha256), Refusal)
     other.close()
-    assert record.image("scope", IMAGE.sha256) == IMAGE
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
     record.close()
 
 
 @requirement("record.forget.command")
-def test_what_is_to_be_forgotten_is_found_by_a_prefix_wherever_it_is_named(record: Record) -> None:
-    record.keep_image("mine", IMAGE)
-    record.keep_description("yours", description_of("fox", 3), "v1")
-    record.keep_perception("theirs", perception_of("dog", 2))
+def test_what_is_to_be_forgotten_is_found_by_a_prefix_wherever_it_is_named(record: Store) -> None:
+    record.images.keep("mine", IMAGE)
+    record.descriptions.keep("yours", description_of("fox", 3), "v1")
+    record.images.keep_view("theirs", perception_of("dog", 2))
     view = perception_of("dog", 2)
     for sha256 in (IMAGE.sha256, image_of("fox", 3).sha256, view.image, view.pixels.sha256):
-        assert record.remembered(sha256[:12]) == (sha256,)
-    assert record.remembered("0" * 12) == ()
-    every = record.remembered("")
+        assert record.find_remembered(sha256[:12]) == (sha256,)
+    assert record.find_remembered("0" * 12) == ()
+    every = record.find_remembered("")
     assert isinstance(every, tuple)
     assert len(every) == 2
 
@@ -240,9 +240,9 @@ def test_views_count_against_the_limit_and_the_oldest_go_first(tmp_path: Path) -
     record = open_record(tmp_path, bytes_limit=10 * size, now=clock)
     for number in range(10, 40):
         clock.days += 0.1
-        record.keep_perception("scope", perception_of("cat", number))
+        record.images.keep_view("scope", perception_of("cat", number))
         assert sum(path.stat().st_size for path in (tmp_path / "blobs").rglob("*/*/*")) <= 10 * size
-    found = [number for number in range(10, 40) if record.perception("scope", perception_of("cat", number).id)]
+    found = [number for number in range(10, 40) if record.images.read_view("scope", perception_of("cat", number).id)]
     assert found == list(range(40 - len(found), 40))
     assert 5 <= len(found) <= 10
     record.close()
@@ -252,15 +252,15 @@ def test_views_count_against_the_limit_and_the_oldest_go_first(tmp_path: Path) -
 def test_a_view_that_is_read_again_stays_and_one_that_is_not_goes(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_perception("scope", VIEW)
-    record.keep_perception("scope", perception_of("dog", 2))
+    record.images.keep_view("scope", VIEW)
+    record.images.keep_view("scope", perception_of("dog", 2))
     use_daily(tmp_path, clock, 20)
-    assert record.perception("scope", VIEW.id)
+    assert record.images.read_view("scope", VIEW.id)
     record.close()
     use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.perception("scope", VIEW.id) == VIEW
-    assert record.perception("scope", perception_of("dog", 2).id) is None
+    assert record.images.read_view("scope", VIEW.id) == VIEW
+    assert record.images.read_view("scope", perception_of("dog", 2).id) is None
     assert blobs_in(tmp_path) == {VIEW.pixels.sha256}
     record.close()
 
@@ -269,12 +269,12 @@ def test_pixels_stay_as_long_as_a_view_shows_them(tmp_path: Path) -> None:
     whole = Perception('{"whole": true}', IMAGE.sha256, IMAGE)
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     use_daily(tmp_path, clock, 20)
-    record.keep_perception("scope", whole)
+    record.images.keep_view("scope", whole)
     record.close()
     use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
-    assert record.image("scope", IMAGE.sha256) is None
-    assert record.perception("scope", whole.id) == whole
+    assert record.images.read("scope", IMAGE.sha256) is None
+    assert record.images.read_view("scope", whole.id) == whole
     record.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sightline.model.geometry import Size
 from sightline.model.image import Kept
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.test_bounds import DAY, Clock
@@ -15,24 +15,24 @@ from tests.store.writer import image_of
 CAT, DOG, COW = image_of("cat", 0), image_of("dog", 1), image_of("cow", 2)
 
 
-def paths(record: Record, scope: str | None, *folders: str) -> list[str]:
-    return [kept.path for kept in record.images(scope, folders, 9)]
+def paths(record: Store, scope: str | None, *folders: str) -> list[str]:
+    return [kept.path for kept in record.images.list_newest(scope, folders, 9)]
 
 
 @requirement("record.places")
-def test_images_are_named_by_the_folder_in_which_they_were_found(record: Record) -> None:
+def test_images_are_named_by_the_folder_in_which_they_were_found(record: Store) -> None:
     for image, path in ((CAT, "/projects/cat.png"), (DOG, "/projects/deep/dog.png"), (COW, "/projects-old/cow.png")):
-        record.keep_image("a", image)
-        record.place("a", image.sha256, path)
+        record.images.keep("a", image)
+        record.images.note_place("a", image.sha256, path)
     assert sorted(paths(record, "a", "/projects")) == ["/projects/cat.png", "/projects/deep/dog.png"], (
         "another one begins alike"
     )
     assert paths(record, "a", "/projects/deep/") == ["/projects/deep/dog.png"]
     assert paths(record, "a", "/projects%") == paths(record, "a") == paths(record, "b", "/projects") == []
     assert len(paths(record, None, "/projects", "/projects-old", "/")) == 3
-    first = record.images("a", ["/projects/deep"], 9)
+    first = record.images.list_newest("a", ["/projects/deep"], 9)
     assert first == (Kept(DOG.sha256, "image/png", Size(2, 7), len(DOG.data), "/projects/deep/dog.png"),)
-    assert len(record.images(None, ["/"], 2)) == 2
+    assert len(record.images.list_newest(None, ["/"], 2)) == 2
 
 
 @requirement("record.places")
@@ -40,15 +40,17 @@ def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> No
     clock = Clock()
     record = open_record(tmp_path / "record", now=clock)
     for image, path in ((CAT, "/a/1"), (DOG, "/a/2"), (CAT, "/a/3"), (CAT, "/b/4")):
-        record.keep_image("a", image)
-        record.place("a", image.sha256, path)
+        record.images.keep("a", image)
+        record.images.note_place("a", image.sha256, path)
         clock.days += 1 / DAY
     assert paths(record, "a", "/a") == ["/a/3", "/a/2"]
     assert paths(record, "a", "/b") == ["/b/4"]
-    record.keep_image("b", COW)
-    assert [kept.path for kept in record.images(None, None, 9)] == ["", "/a/2", "/b/4"], "wherever they came from"
+    record.images.keep("b", COW)
+    assert [kept.path for kept in record.images.list_newest(None, None, 9)] == ["", "/a/2", "/b/4"], (
+        "wherever they came from"
+    )
     for number in range(30):
-        record.place("a", DOG.sha256, f"/many/{number}")
+        record.images.note_place("a", DOG.sha256, f"/many/{number}")
         clock.days += 1 / DAY
     assert paths(record, "a", "/many") == ["/many/29"]
     assert paths(record, "a", "/a") == ["/a/3"], "of many places the newest few are known"
@@ -56,14 +58,14 @@ def test_the_newest_comes_first_and_an_image_is_named_once(tmp_path: Path) -> No
 
 
 @requirement("record.places")
-def test_places_go_with_their_images_and_stay_with_them(record: Record) -> None:
-    record.place("a", CAT.sha256, "/projects/cat.png")
+def test_places_go_with_their_images_and_stay_with_them(record: Store) -> None:
+    record.images.note_place("a", CAT.sha256, "/projects/cat.png")
     assert paths(record, None, "/projects") == [], "nothing is named that is not there"
-    record.keep_image("a", CAT)
-    record.place("a", CAT.sha256, "/projects/cat.png")
-    record.keep_image("a", CAT)
+    record.images.keep("a", CAT)
+    record.images.note_place("a", CAT.sha256, "/projects/cat.png")
+    record.images.keep("a", CAT)
     assert paths(record, "a", "/projects") == ["/projects/cat.png"]
     record.forget(CAT.sha256)
-    record.keep_image("a", CAT)
+    record.images.keep("a", CAT)
     assert paths(record, "a", "/projects") == []
-    assert [kept.path for kept in record.images("a", None, 9)] == [""]
+    assert [kept.path for kept in record.images.list_newest("a", None, 9)] == [""]

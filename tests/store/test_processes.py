@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
 from tests.store.writer import description_of, image_of, perception_of
@@ -17,13 +17,13 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def assert_holds(record: Record, name: str, numbers: range) -> None:
+def assert_holds(record: Store, name: str, numbers: range) -> None:
     for number in numbers:
         image, words = image_of(name, number), description_of(name, number)
-        assert record.image(name, image.sha256) == image
-        assert record.description(name, image.sha256, words.seer, "v1") == words
+        assert record.images.read(name, image.sha256) == image
+        assert record.descriptions.read(name, image.sha256, words.seer, "v1") == words
         view = perception_of(name, number)
-        assert record.perception(name, view.id) == view
+        assert record.images.read_view(name, view.id) == view
 
 
 @requirement("record.acknowledged", "law.10")
@@ -60,12 +60,12 @@ def test_a_process_that_is_killed_while_it_forgets_leaves_nothing_half_there(tmp
     for number in range(30):
         image, view = image_of("cat", number), perception_of("cat", number)
         if number < forgotten:
-            assert record.image("cat", image.sha256) is None
-            assert record.perception("cat", view.id) is None
-            assert record.description("cat", image.sha256, "ollama/llava", "v1") is None
+            assert record.images.read("cat", image.sha256) is None
+            assert record.images.read_view("cat", view.id) is None
+            assert record.descriptions.read("cat", image.sha256, "ollama/llava", "v1") is None
         elif number > forgotten:  # the one in between was under way
-            assert record.image("cat", image.sha256) == image
-            assert record.perception("cat", view.id) == view
+            assert record.images.read("cat", image.sha256) == image
+            assert record.images.read_view("cat", view.id) == view
     record.close()
 
 

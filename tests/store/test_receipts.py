@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.receipt import Filed, Line, Omission, Receipt
-from sightline.store import open_record, receipts
-from sightline.store.bounds import TABLES
+from sightline.store import ledger, open_record
+from sightline.store.retention import TABLES
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock, use_daily
 
@@ -30,25 +30,25 @@ def numbered(number: int) -> Filed:
     return Filed(Receipt("zai", f"model-{number}"), "openai_chat")
 
 
-def models(record: Record) -> list[str]:
-    return [filed.receipt.model for filed in record.receipts(1000)]
+def models(record: Store) -> list[str]:
+    return [filed.receipt.model for filed in record.ledger.list_receipts(1000)]
 
 
 @requirement("record.decisions")
-def test_a_receipt_comes_back_whole_and_the_newest_first(record: Record) -> None:
-    record.file("scope", FILED)
-    record.file("other", numbered(1))
-    newest, oldest = record.receipts(2)
+def test_a_receipt_comes_back_whole_and_the_newest_first(record: Store) -> None:
+    record.ledger.file_receipt("scope", FILED)
+    record.ledger.file_receipt("other", numbered(1))
+    newest, oldest = record.ledger.list_receipts(2)
     assert (replace(newest, at=0.0), replace(oldest, at=0.0)) == (numbered(1), FILED)
     assert newest.at >= oldest.at > 0
-    assert record.receipts(1) == (newest,)
+    assert record.ledger.list_receipts(1) == (newest,)
 
 
 @requirement("record.decisions")
 def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     for number in range(3):
-        record.file("scope", numbered(number))
+        record.ledger.file_receipt("scope", numbered(number))
     record.close()
     record = open_record(tmp_path)
     assert models(record) == ["model-2", "model-1", "model-0"]
@@ -57,11 +57,11 @@ def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
 
 @requirement("record.decisions")
 def test_receipts_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receipts, "MOST", 5)
+    monkeypatch.setattr(ledger, "MOST_RECEIPTS", 5)
     record = open_record(tmp_path)
     for number in range(12):
-        record.file("scope", numbered(number))
-        record.receipts(1)
+        record.ledger.file_receipt("scope", numbered(number))
+        record.ledger.list_receipts(1)
     assert models(record) == [f"model-{number}" for number in range(11, 6, -1)]
     record.close()
 
@@ -71,18 +71,18 @@ def test_receipts_are_bounded_in_age(tmp_path: Path) -> None:
     assert {"receipts", "omissions"} <= {*TABLES}
     clock = Clock()
     record = open_record(tmp_path, days=30, now=clock)
-    record.file("scope", numbered(1))
-    record.omit(Omission("codex", "gpt"))
+    record.ledger.file_receipt("scope", numbered(1))
+    record.conversations.note_omission(Omission("codex", "gpt"))
     record.close()
     use_daily(tmp_path, clock, 20)
     record = open_record(tmp_path, days=30, now=clock)
-    record.file("scope", numbered(2))
-    record.omit(Omission("pi", "glm"))
+    record.ledger.file_receipt("scope", numbered(2))
+    record.conversations.note_omission(Omission("pi", "glm"))
     record.close()
     use_daily(tmp_path, clock, 11)
     record = open_record(tmp_path, days=30, now=clock)
     assert models(record) == ["model-2"]
-    assert [one.client for one in record.omissions()] == ["pi"]
+    assert [one.client for one in record.conversations.list_omissions()] == ["pi"]
     record.close()
 
 
@@ -92,7 +92,9 @@ def test_nobody_waits_for_a_receipt_while_another_program_writes(tmp_path: Path)
     other = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for number in range(2):
-        record.file("scope", numbered(number))  # whoever waited here would have waited for `other`, in vain
+        record.ledger.file_receipt(
+            "scope", numbered(number)
+        )  # whoever waited here would have waited for `other`, in vain
     assert other.execute("SELECT COUNT(*) FROM receipts").fetchone() == (0,)
     other.execute("ROLLBACK")
     other.close()
@@ -107,7 +109,7 @@ from sightline.store import open_record
 from tests.store.test_receipts import FILED
 folder = Path(sys.argv[1])
 record = open_record(folder)
-record.file("scope", FILED)
+record.ledger.file_receipt("scope", FILED)
 other = sqlite3.connect(folder / "record.sqlite")
 while other.execute("SELECT COUNT(*) FROM receipts").fetchone() == (0,):
     pass
@@ -120,7 +122,7 @@ def test_a_receipt_is_written_behind_its_request_and_survives_a_crash(tmp_path: 
     ended = subprocess.run([sys.executable, "-c", _CRASHES, tmp_path], timeout=60, check=False)
     assert ended.returncode == -signal.SIGKILL
     record = open_record(tmp_path)
-    assert [replace(filed, at=0.0) for filed in record.receipts(9)] == [FILED]
+    assert [replace(filed, at=0.0) for filed in record.ledger.list_receipts(9)] == [FILED]
     record.close()
 
 
@@ -129,9 +131,9 @@ def test_what_many_threads_file_is_written_to_the_last(tmp_path: Path) -> None:
 
     def work(first: int) -> None:
         for number in range(first, first + 100):
-            record.file("scope", numbered(number))
+            record.ledger.file_receipt("scope", numbered(number))
             if number % 25 == 0:
-                record.receipts(1)
+                record.ledger.list_receipts(1)
 
     threads = [threading.Thread(target=work, args=(first,)) for first in range(0, 800, 100)]
     for thread in threads:
@@ -150,23 +152,27 @@ def test_a_disk_that_takes_no_receipt_costs_no_request(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "record.sqlite") as other:
         other.execute("DROP TABLE receipts")
     other.close()
-    record.file("scope", FILED)
-    assert record.receipts(1) == ()
+    record.ledger.file_receipt("scope", FILED)
+    assert record.ledger.list_receipts(1) == ()
     record.close()
 
 
-def test_a_client_that_leaves_images_out_is_remembered_once_for_each_model(record: Record) -> None:
+def test_a_client_that_leaves_images_out_is_remembered_once_for_each_model(record: Store) -> None:
     for omission in (Omission("pi", "glm"), Omission("codex", "gpt"), Omission("pi", "glm"), Omission("pi", "other")):
-        record.omit(omission)
-    assert [(one.client, one.model) for one in record.omissions()] == [("codex", "gpt"), ("pi", "glm"), ("pi", "other")]
-    assert all(one.at > 0 for one in record.omissions())
+        record.conversations.note_omission(omission)
+    assert [(one.client, one.model) for one in record.conversations.list_omissions()] == [
+        ("codex", "gpt"),
+        ("pi", "glm"),
+        ("pi", "other"),
+    ]
+    assert all(one.at > 0 for one in record.conversations.list_omissions())
 
 
 @requirement("record.forget.all")
-def test_with_all_images_every_receipt_goes_also_one_that_is_not_written_yet(record: Record) -> None:
-    record.file("scope", FILED)
-    assert record.receipts(1)
-    record.file("scope", FILED)
-    record.omit(Omission("pi", "glm"))
+def test_with_all_images_every_receipt_goes_also_one_that_is_not_written_yet(record: Store) -> None:
+    record.ledger.file_receipt("scope", FILED)
+    assert record.ledger.list_receipts(1)
+    record.ledger.file_receipt("scope", FILED)
+    record.conversations.note_omission(Omission("pi", "glm"))
     assert isinstance(record.forget(None), int)
-    assert (record.receipts(9), record.omissions()) == ((), ())
+    assert (record.ledger.list_receipts(9), record.conversations.list_omissions()) == ((), ())

@@ -17,7 +17,7 @@ import pytest
 from sightline.model.facts import Description
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Lesson, Limits, ToolImages, WireName
 from sightline.store import open_record
 from sightline.store.migrations import STEPS
@@ -30,50 +30,50 @@ WORDS = description_of("cat", 1)
 
 
 @requirement("record.images")
-def test_an_image_comes_back_byte_for_byte(record: Record) -> None:
-    record.keep_image("scope", IMAGE)
-    found = record.image("scope", IMAGE.sha256)
+def test_an_image_comes_back_byte_for_byte(record: Store) -> None:
+    record.images.keep("scope", IMAGE)
+    found = record.images.read("scope", IMAGE.sha256)
     assert found == IMAGE
     assert found is not None
     assert found.data == IMAGE.data
 
 
-def test_an_image_kept_twice_is_kept_once(record: Record) -> None:
-    record.keep_image("scope", IMAGE)
-    record.keep_image("scope", IMAGE)
-    assert record.image("scope", IMAGE.sha256) == IMAGE
+def test_an_image_kept_twice_is_kept_once(record: Store) -> None:
+    record.images.keep("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
 
 
 @requirement("record.scope.images")
-def test_an_image_of_one_scope_is_not_there_for_another(record: Record) -> None:
-    record.keep_image("mine", IMAGE)
-    assert record.image("yours", IMAGE.sha256) is None
-    record.keep_image("yours", IMAGE)
-    assert record.image("yours", IMAGE.sha256) == IMAGE
+def test_an_image_of_one_scope_is_not_there_for_another(record: Store) -> None:
+    record.images.keep("mine", IMAGE)
+    assert record.images.read("yours", IMAGE.sha256) is None
+    record.images.keep("yours", IMAGE)
+    assert record.images.read("yours", IMAGE.sha256) == IMAGE
 
 
-def test_what_was_never_kept_is_not_there(record: Record) -> None:
-    assert record.image("scope", "0" * 64) is None
-    assert record.image("scope", "../../etc/passwd") is None
-    assert record.description("scope", IMAGE.sha256, "a/b", "v1") is None
-    assert record.lesson("zai", "glm-5.3") is None
-    assert record.lessons() == ()
-    assert record.consents() == {}
+def test_what_was_never_kept_is_not_there(record: Store) -> None:
+    assert record.images.read("scope", "0" * 64) is None
+    assert record.images.read("scope", "../../etc/passwd") is None
+    assert record.descriptions.read("scope", IMAGE.sha256, "a/b", "v1") is None
+    assert record.policy.read_lesson("zai", "glm-5.3") is None
+    assert record.policy.list_lessons() == ()
+    assert record.policy.read_consents() == {}
 
 
 @requirement("record.reference_alive")
-def test_it_says_which_of_many_images_it_holds_for_whom(record: Record) -> None:
-    record.keep_image("scope", IMAGE)
+def test_it_says_which_of_many_images_it_holds_for_whom(record: Store) -> None:
+    record.images.keep("scope", IMAGE)
     others = [f"{number:064x}" for number in range(40_000)]
-    assert record.holds("scope", [*others, IMAGE.sha256]) == {IMAGE.sha256}
-    assert record.holds("other", [IMAGE.sha256]) == record.holds("scope", []) == set()
+    assert record.images.find_kept("scope", [*others, IMAGE.sha256]) == {IMAGE.sha256}
+    assert record.images.find_kept("other", [IMAGE.sha256]) == record.images.find_kept("scope", []) == set()
 
 
 @pytest.mark.parametrize("sent", [None, Size(1316, 728)])
-def test_a_description_comes_back_as_remembered(record: Record, sent: Size | None) -> None:
+def test_a_description_comes_back_as_remembered(record: Store, sent: Size | None) -> None:
     for words in (WORDS, replace(WORDS, form="qwen_pixels", sent=sent)):
-        record.keep_description("scope", words, "v1")
-        assert record.description("scope", words.sha256, words.seer, "v1") == words
+        record.descriptions.keep("scope", words, "v1")
+        assert record.descriptions.read("scope", words.sha256, words.seer, "v1") == words
 
 
 @requirement("record.key")
@@ -87,80 +87,84 @@ def test_a_description_comes_back_as_remembered(record: Record, sent: Size | Non
     ],
 )
 def test_a_description_answers_only_for_its_scope_image_seer_and_prompt(
-    record: Record, scope: str, sha256: str, seer: str, prompt: str
+    record: Store, scope: str, sha256: str, seer: str, prompt: str
 ) -> None:
-    record.keep_description("scope", WORDS, "v1")
-    assert record.description(scope, sha256, seer, prompt) is None
+    record.descriptions.keep("scope", WORDS, "v1")
+    assert record.descriptions.read(scope, sha256, seer, prompt) is None
 
 
-def test_a_later_description_stands_in_the_place_of_the_earlier(record: Record) -> None:
-    record.keep_description("scope", WORDS, "v1")
+def test_a_later_description_stands_in_the_place_of_the_earlier(record: Store) -> None:
+    record.descriptions.keep("scope", WORDS, "v1")
     better = replace(WORDS, text="Zwölf Boxkämpfer 🥊 " * 1000)
-    record.keep_description("scope", better, "v1")
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == better
+    record.descriptions.keep("scope", better, "v1")
+    assert record.descriptions.read("scope", WORDS.sha256, WORDS.seer, "v1") == better
 
 
-def test_lessons_about_the_same_model_add_up(record: Record) -> None:
-    record.learn("zai", "glm", Lesson(limits=Limits(edge=8000, encoded_bytes=500), why="too wide"), days=7)
-    record.learn("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide again"), days=7)
-    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=2000, encoded_bytes=500), why="too wide again")
-    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.learn("zai", "glm", Lesson(limits=Limits(count=5), why="too many"), days=7)
+def test_lessons_about_the_same_model_add_up(record: Store) -> None:
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=8000, encoded_bytes=500), why="too wide"), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide again"), days=7)
+    assert record.policy.read_lesson("zai", "glm") == Lesson(
+        limits=Limits(edge=2000, encoded_bytes=500), why="too wide again"
+    )
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(count=5), why="too many"), days=7)
     both = Lesson(blind=True, limits=Limits(edge=2000, encoded_bytes=500, count=5), why="it said so")
-    assert record.lesson("zai", "glm") == both
-    assert record.lessons() == (("zai", "glm", both),)
+    assert record.policy.read_lesson("zai", "glm") == both
+    assert record.policy.list_lessons() == (("zai", "glm", both),)
 
 
-def test_what_a_trial_taught_stands_beside_what_rejections_taught_and_the_last_word_counts(record: Record) -> None:
-    record.learn("zai", "glm", Lesson(blind=True, limits=Limits(count=5), why="it said so"), days=7)
-    record.learn("zai", "glm", Lesson(blind=False, why="tried", tool_images={"openai_chat": "hoist"}), days=30)
-    record.learn("zai", "glm", Lesson(why="tried again", tool_images={"anthropic": "native"}), days=30)
+def test_what_a_trial_taught_stands_beside_what_rejections_taught_and_the_last_word_counts(record: Store) -> None:
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, limits=Limits(count=5), why="it said so"), days=7)
+    record.policy.keep_lesson(
+        "zai", "glm", Lesson(blind=False, why="tried", tool_images={"openai_chat": "hoist"}), days=30
+    )
+    record.policy.keep_lesson("zai", "glm", Lesson(why="tried again", tool_images={"anthropic": "native"}), days=30)
     placed: dict[WireName, ToolImages] = {"openai_chat": "hoist", "anthropic": "native"}
-    assert record.lesson("zai", "glm") == Lesson(False, Limits(count=5), "tried", placed)
-    record.learn("zai", "glm", Lesson(blind=True, why="it refused"), days=7)
-    assert record.lesson("zai", "glm") == Lesson(True, Limits(count=5), "it refused", placed)
-    record.learn("zai", "other", Lesson(why="nothing"), days=7)
-    assert record.lesson("zai", "other") is None
+    assert record.policy.read_lesson("zai", "glm") == Lesson(False, Limits(count=5), "tried", placed)
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it refused"), days=7)
+    assert record.policy.read_lesson("zai", "glm") == Lesson(True, Limits(count=5), "it refused", placed)
+    record.policy.keep_lesson("zai", "other", Lesson(why="nothing"), days=7)
+    assert record.policy.read_lesson("zai", "other") is None
 
 
 @requirement("recover.one_model")
-def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Record) -> None:
-    record.learn("deepseek", "claude-opus-x", Lesson(blind=True, why="it said so"), days=7)
-    assert record.lesson("anthropic", "claude-opus-x") is None
-    assert record.lesson("deepseek", "claude-haiku-x") is None
+def test_a_lesson_counts_for_its_model_at_its_upstream_only(record: Store) -> None:
+    record.policy.keep_lesson("deepseek", "claude-opus-x", Lesson(blind=True, why="it said so"), days=7)
+    assert record.policy.read_lesson("anthropic", "claude-opus-x") is None
+    assert record.policy.read_lesson("deepseek", "claude-haiku-x") is None
 
 
-def test_a_lesson_can_be_forgotten_once(record: Record) -> None:
-    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.learn("zai", "glm", Lesson(limits=Limits(count=5)), days=7)
-    assert record.forget_lesson("zai", "glm") is True
-    assert record.lesson("zai", "glm") is None
-    assert record.forget_lesson("zai", "glm") is False
+def test_a_lesson_can_be_forgotten_once(record: Store) -> None:
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(count=5)), days=7)
+    assert record.policy.forget_lesson("zai", "glm") is True
+    assert record.policy.read_lesson("zai", "glm") is None
+    assert record.policy.forget_lesson("zai", "glm") is False
 
 
 @requirement("recover.kept")
 def test_a_lesson_expires_on_its_own_day_and_no_other_prolongs_it(tmp_path: Path) -> None:
     clock = Clock()
     record = open_record(tmp_path, now=clock)
-    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.learn("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide"), days=20)
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=2000), why="too wide"), days=20)
     use_daily(tmp_path, clock, 6.9)
-    assert record.lesson("zai", "glm") == Lesson(True, Limits(edge=2000), "it said so")
+    assert record.policy.read_lesson("zai", "glm") == Lesson(True, Limits(edge=2000), "it said so")
     use_daily(tmp_path, clock, 0.2)
-    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=2000), why="too wide")
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(edge=2000), why="too wide")
     use_daily(tmp_path, clock, 13)
-    assert record.lesson("zai", "glm") is None
-    record.learn("zai", "glm", Lesson(limits=Limits(edge=4000), why="wider"), days=1)
-    assert record.lesson("zai", "glm") == Lesson(limits=Limits(edge=4000), why="wider")
+    assert record.policy.read_lesson("zai", "glm") is None
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=4000), why="wider"), days=1)
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(edge=4000), why="wider")
     record.close()
 
 
-def test_consent_is_remembered_for_exactly_that_provider(record: Record) -> None:
-    record.consent("openai", given=True)
-    record.consent("zai", given=False)
-    assert record.consents() == {"openai": True, "zai": False}
-    record.consent("openai", given=False)
-    assert record.consents() == {"openai": False, "zai": False}
+def test_consent_is_remembered_for_exactly_that_provider(record: Store) -> None:
+    record.policy.set_consent("openai", given=True)
+    record.policy.set_consent("zai", given=False)
+    assert record.policy.read_consents() == {"openai": True, "zai": False}
+    record.policy.set_consent("openai", given=False)
+    assert record.policy.read_consents() == {"openai": False, "zai": False}
 
 
 @requirement("record.scope.keyed")
@@ -182,23 +186,23 @@ def test_a_scope_hides_the_credential_and_is_the_same_after_a_restart(tmp_path: 
 @requirement("record.restart", "recover.kept")
 def test_everything_is_still_there_after_a_restart(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.keep_image("scope", IMAGE)
-    record.keep_description("scope", WORDS, "v1")
-    record.learn("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
-    record.consent("openai", given=True)
+    record.images.keep("scope", IMAGE)
+    record.descriptions.keep("scope", WORDS, "v1")
+    record.policy.keep_lesson("zai", "glm", Lesson(blind=True, why="it said so"), days=7)
+    record.policy.set_consent("openai", given=True)
     record.close()
     again = open_record(tmp_path)
-    assert again.image("scope", IMAGE.sha256) == IMAGE
-    assert again.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
-    assert again.lesson("zai", "glm") == Lesson(blind=True, why="it said so")
-    assert again.consents() == {"openai": True}
+    assert again.images.read("scope", IMAGE.sha256) == IMAGE
+    assert again.descriptions.read("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
+    assert again.policy.read_lesson("zai", "glm") == Lesson(blind=True, why="it said so")
+    assert again.policy.read_consents() == {"openai": True}
     again.close()
 
 
 @requirement("record.memory")
 def test_a_record_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
     record = open_record(tmp_path / "record", kind="memory")
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     record.close()
     assert not (tmp_path / "record").exists()
 
@@ -208,8 +212,8 @@ def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
     folder = tmp_path / "record"
     folder.mkdir(mode=0o755)
     record = open_record(folder)
-    record.keep_image("scope", IMAGE)
-    record.keep_description("scope", WORDS, "v1")
+    record.images.keep("scope", IMAGE)
+    record.descriptions.keep("scope", WORDS, "v1")
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
@@ -220,11 +224,11 @@ def test_nobody_else_can_look_into_the_record(tmp_path: Path) -> None:
 @requirement("record.damaged_file")
 def test_a_file_whose_bytes_were_changed_is_not_given_out_and_can_be_kept_again(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.keep_image("scope", IMAGE)
+    record.images.keep("scope", IMAGE)
     next(tmp_path.rglob(IMAGE.sha256)).write_bytes(b"something else")
-    assert record.image("scope", IMAGE.sha256) is None
-    record.keep_image("scope", IMAGE)
-    assert record.image("scope", IMAGE.sha256) == IMAGE
+    assert record.images.read("scope", IMAGE.sha256) is None
+    record.images.keep("scope", IMAGE)
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
     record.close()
 
 
@@ -238,9 +242,9 @@ def test_a_new_file_takes_every_migration(tmp_path: Path) -> None:
     database.close()
 
 
-def assert_in_memory_with_one_warning(record: Record, caplog: pytest.LogCaptureFixture) -> None:
-    record.keep_image("scope", IMAGE)
-    assert record.image("scope", IMAGE.sha256) == IMAGE
+def assert_in_memory_with_one_warning(record: Store, caplog: pytest.LogCaptureFixture) -> None:
+    record.images.keep("scope", IMAGE)
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
     record.close()
     assert [line.levelno for line in caplog.records] == [logging.WARNING]
     assert "memory" in caplog.text
@@ -271,39 +275,39 @@ def test_a_folder_that_cannot_be_made_is_not_the_end(tmp_path: Path, caplog: pyt
 @requirement("record.trouble")
 def test_a_disk_that_fails_later_costs_the_memory_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     record = open_record(tmp_path)
-    record.keep_description("scope", WORDS, "v1")
+    record.descriptions.keep("scope", WORDS, "v1")
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     database.execute("DROP TABLE images")
     database.close()
-    record.keep_image("scope", IMAGE)
-    assert record.image("scope", IMAGE.sha256) is None
-    assert record.description("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
+    record.images.keep("scope", IMAGE)
+    assert record.images.read("scope", IMAGE.sha256) is None
+    assert record.descriptions.read("scope", WORDS.sha256, WORDS.seer, "v1") == WORDS
     assert [line.levelno for line in caplog.records] == [logging.WARNING]
     record.close()
 
 
 def test_limits_of_another_version_are_read_as_far_as_they_are_known(tmp_path: Path) -> None:
     record = open_record(tmp_path)
-    record.learn("zai", "glm", Lesson(limits=Limits(edge=9)), days=7)
+    record.policy.keep_lesson("zai", "glm", Lesson(limits=Limits(edge=9)), days=7)
     database = sqlite3.connect(tmp_path / "record.sqlite", isolation_level=None)
     text = json.dumps({"formats": ["image/png"], "edge": 9, "colours": 3})
     database.execute("UPDATE lessons SET said = ?", [text])
     database.close()
-    assert record.lesson("zai", "glm") == Lesson(limits=Limits(formats=("image/png",), edge=9))
+    assert record.policy.read_lesson("zai", "glm") == Lesson(limits=Limits(formats=("image/png",), edge=9))
     record.close()
 
 
 @requirement("record.processes")
-def test_threads_may_use_one_record_at_the_same_time(record: Record) -> None:
+def test_threads_may_use_one_record_at_the_same_time(record: Store) -> None:
     start = threading.Barrier(8)
 
     def work(number: int) -> bool:
         start.wait()
         images = [image_of(f"thread {number}", n) for n in range(10)]
         for image in images:
-            record.keep_image("scope", image)
-            record.keep_description("scope", Description(image.sha256, image.size, "words", "a/b"), "v1")
-        return all(record.image("scope", image.sha256) == image for image in images)
+            record.images.keep("scope", image)
+            record.descriptions.keep("scope", Description(image.sha256, image.size, "words", "a/b"), "v1")
+        return all(record.images.read("scope", image.sha256) == image for image in images)
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
@@ -312,8 +316,8 @@ def test_threads_may_use_one_record_at_the_same_time(record: Record) -> None:
 def test_an_image_is_named_by_the_hash_of_its_bytes(tmp_path: Path) -> None:
     record = open_record(tmp_path)
     with pytest.raises(ValueError, match="sha256"):
-        record.keep_image("scope", Image("../../escape", "image/png", Size(1, 1), b"x"))
-    record.keep_image("scope", IMAGE)
+        record.images.keep("scope", Image("../../escape", "image/png", Size(1, 1), b"x"))
+    record.images.keep("scope", IMAGE)
     path = next(tmp_path.rglob(IMAGE.sha256))
     assert path.relative_to(tmp_path).parts == ("blobs", IMAGE.sha256[:2], IMAGE.sha256[2:4], IMAGE.sha256)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == IMAGE.sha256

@@ -17,12 +17,12 @@ import pytest
 from sightline.model.profile import Limits
 from sightline.model.refusal import Refusal
 from sightline.store import open_on_disk, open_record
-from sightline.store.bounds import TABLES
-from sightline.store.health import check_health
 from sightline.store.home import lock_folder
 from sightline.store.migrations import STEPS, migrate
-from sightline.store.pages import Pages
 from sightline.store.repair import Repaired, repair
+from sightline.store.retention import TABLES
+from sightline.store.sqlite_files import Pages
+from sightline.store.storage import check_health
 from tests.requirements import requirement
 from tests.store.damaging import (
     DAMAGES,
@@ -88,8 +88,8 @@ def test_after_a_repair_the_record_is_whole_and_can_be_written(folder: Path, dam
     assert (health.trouble, health.missing, health.complete) == (None, 0, True)
     record = open_on_disk(folder)
     assert not isinstance(record, Refusal)
-    assert record.keep_image("scope", image_of("dog", 1)) is True
-    assert record.consent("openai", given=True) is None
+    assert record.images.keep("scope", image_of("dog", 1)) is True
+    assert record.policy.set_consent("openai", given=True) is None
     record.close()
     assert bool(result.aside) == (damage not in [DAMAGES[name] for name in NO_DATABASE])
     assert Path(result.aside).exists()
@@ -138,7 +138,7 @@ def test_a_page_of_rows_that_is_damaged_costs_these_rows_alone(folder: Path, fil
     assert lost
     assert len(dump(folder / "record.sqlite")["entries"]) == len(whole) - lost
     record = open_record(folder)
-    latencies = [entry.latency_ms for entry in record.entries()]
+    latencies = [entry.latency_ms for entry in record.ledger.list_entries()]
     assert latencies == sorted(latencies, key=lambda each: each or 0), "in the order in which they were written"
     record.close()
 
@@ -149,7 +149,7 @@ def test_a_consent_that_cannot_be_relied_on_has_to_be_given_again_and_a_no_stays
     DAMAGES[name](folder)
     assert repaired(folder).withdrawn == ("openai",)
     record = open_record(folder)
-    assert record.consents() == {"zai": False}
+    assert record.policy.read_consents() == {"zai": False}
     record.close()
 
 
@@ -158,7 +158,7 @@ def test_a_consent_stays_where_nothing_is_wrong_with_the_consents(folder: Path) 
     damage_root("entries")(folder)
     assert repaired(folder).withdrawn == ()
     record = open_record(folder)
-    assert record.consents() == {"openai": True, "zai": False}
+    assert record.policy.read_consents() == {"openai": True, "zai": False}
     record.close()
 
 
@@ -171,10 +171,14 @@ def test_images_whose_bytes_are_missing_or_wrong_are_left_out_and_counted(folder
     result = repaired(folder)
     assert (result.damage, result.aside, result.left_out) == ("", "", 3)
     record = open_record(folder)
-    assert record.images_by_prefix("scope", missing.sha256) == record.images_by_prefix("scope", wrong.sha256) == ()
-    assert record.image("scope", image_of("cat", 3).sha256) == image_of("cat", 3)
-    assert record.keep_image("scope", wrong) is True
-    assert record.image("scope", wrong.sha256) == wrong
+    assert (
+        record.images.find_by_prefix("scope", missing.sha256)
+        == record.images.find_by_prefix("scope", wrong.sha256)
+        == ()
+    )
+    assert record.images.read("scope", image_of("cat", 3).sha256) == image_of("cat", 3)
+    assert record.images.keep("scope", wrong) is True
+    assert record.images.read("scope", wrong.sha256) == wrong
     record.close()
 
 
@@ -205,9 +209,9 @@ def test_a_value_that_cannot_be_harms_no_other_row_after_a_repair(folder: Path, 
     assert repaired(folder).damage
     for days in (0, 1, 2):
         record = open_record(folder, now=lambda: time.time() + 86400.0 * days)  # noqa: B023
-        record.note("scope", CALL)
-        assert not isinstance(record.spent(), Refusal)
-        assert len(record.entries()) == 151 + days
+        record.ledger.add_entry("scope", CALL)
+        assert not isinstance(record.ledger.sum_spending(), Refusal)
+        assert len(record.ledger.list_entries()) == 151 + days
         record.close()
     assert len(dump(folder / "record.sqlite")["images"]) == 150
     assert len(dump(folder / "record.sqlite")["descriptions"]) == 150
@@ -233,7 +237,7 @@ def test_images_without_rows_become_the_owners(tmp_path: Path, damage: Damage) -
     assert result.adopted == 2
     record = open_record(folder)
     for image in known.values():
-        assert record.image(record.scope_of(""), image.sha256) == image
+        assert record.images.read(record.scope_of(""), image.sha256) == image
     record.close()
 
 
@@ -278,7 +282,9 @@ def test_a_record_of_an_earlier_version_is_repaired_and_migrated(tmp_path: Path)
     damage_root("descriptions")(tmp_path)
     assert repaired(tmp_path).kept["descriptions"] == 50
     record = open_record(tmp_path)
-    assert [(upstream, model, lesson.blind) for upstream, model, lesson in record.lessons()] == [("zai", "glm", True)]
+    assert [(upstream, model, lesson.blind) for upstream, model, lesson in record.policy.list_lessons()] == [
+        ("zai", "glm", True)
+    ]
     record.close()
 
 
@@ -307,19 +313,19 @@ def test_who_has_the_record_open_goes_on_with_the_repaired_one(folder: Path, cap
     noticed, unnoticed = open_record(folder), open_record(folder, check=False)
     damage_root("entries")(folder)
     late = open_record(folder)
-    assert late.keep_image("scope", image_of("dog", 1)) is False
+    assert late.images.keep("scope", image_of("dog", 1)) is False
     result = repaired(folder)
     assert result.damage
     for record in (noticed, unnoticed, late):
-        assert record.consent("openai", given=False) is None
-        assert record.keep_image("scope", image_of("dog", 2)) is True
-        assert record.consent("openai", given=True) is None
+        assert record.policy.set_consent("openai", given=False) is None
+        assert record.images.keep("scope", image_of("dog", 2)) is True
+        assert record.policy.set_consent("openai", given=True) is None
     for record in (noticed, unnoticed, late):
-        assert record.consents() == {"openai": True, "zai": False}
+        assert record.policy.read_consents() == {"openai": True, "zai": False}
         record.close()
     again = open_record(folder)
-    assert again.consents() == {"openai": True, "zai": False}
-    assert again.image("scope", image_of("dog", 2).sha256) == image_of("dog", 2)
+    assert again.policy.read_consents() == {"openai": True, "zai": False}
+    assert again.images.read("scope", image_of("dog", 2).sha256) == image_of("dog", 2)
     again.close()
 
 
@@ -387,7 +393,7 @@ def test_the_new_database_of_a_running_repair_is_left_alone(folder: Path) -> Non
 def test_what_was_kept_aside_goes_by_its_age(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "record"
     record = open_record(folder, now=clock)
-    record.keep_image("scope", image_of("cat", 1))
+    record.images.keep("scope", image_of("cat", 1))
     record.close()
     damage_root("entries")(folder)
     aside = Path(repaired(folder).aside)

@@ -18,9 +18,9 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as na
 from opentelemetry.trace import SpanKind, StatusCode
 
 from sightline.model.asking import Usage
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Entry
-from sightline.store.spans import short
+from sightline.store.ledger import shorten
 from tests.requirements import requirement
 from tests.store.test_entries import CALL, CAT, DOG, OTHERS
 
@@ -39,8 +39,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 
 @requirement("telemetry.spans")
-def test_a_call_is_a_span_with_the_names_of_the_conventions(record: Record, watched: InMemorySpanExporter) -> None:
-    record.note("scope", CALL)
+def test_a_call_is_a_span_with_the_names_of_the_conventions(record: Store, watched: InMemorySpanExporter) -> None:
+    record.ledger.add_entry("scope", CALL)
     (span,) = watched.get_finished_spans()
     assert (span.name, span.kind, span.status.status_code) == ("chat eye", SpanKind.CLIENT, StatusCode.UNSET)
     held = dict(span.attributes or {})
@@ -63,9 +63,9 @@ def test_a_call_is_a_span_with_the_names_of_the_conventions(record: Record, watc
 
 
 @requirement("telemetry.spans")
-def test_what_asked_nobody_and_what_failed_are_spans_too(record: Record, watched: InMemorySpanExporter) -> None:
+def test_what_asked_nobody_and_what_failed_are_spans_too(record: Store, watched: InMemorySpanExporter) -> None:
     for entry in (*OTHERS, replace(CALL, cache_hit=True, usage=Usage())):
-        record.note("scope", entry)
+        record.ledger.add_entry("scope", entry)
     joint, command, skip, failed, hit = watched.get_finished_spans()
     assert (joint.name, dict(joint.attributes or {})["vision_proxy.phash_similarity"]) == ("chat eye", 0.9)
     assert [span.name for span in (command, skip, hit)] == [
@@ -78,38 +78,38 @@ def test_what_asked_nobody_and_what_failed_are_spans_too(record: Record, watched
 
 
 @requirement("telemetry.short")
-def test_free_text_is_short_in_a_span_and_whole_in_the_record(record: Record, watched: InMemorySpanExporter) -> None:
+def test_free_text_is_short_in_a_span_and_whole_in_the_record(record: Store, watched: InMemorySpanExporter) -> None:
     question = "what\n\x1b[31m is\x00 it? " * 100
     entry = Entry(
         "vision_proxy.tool_call", (CAT,), f"here/{'m' * 500}\n", about={"question": question, "l": [question]}
     )
-    record.note("scope", entry)
+    record.ledger.add_entry("scope", entry)
     (span,) = watched.get_finished_spans()
     texts = [span.name, *(each for each in (span.attributes or {}).values() if isinstance(each, str))]
     texts += [str(each) for value in (span.attributes or {}).values() if isinstance(value, tuple) for each in value]
     assert all(len(text) <= 200 and text.isprintable() for text in texts), texts
     assert any("what" in text for text in texts)
-    assert record.entries()[0].about["question"] == question
+    assert record.ledger.list_entries()[0].about["question"] == question
 
 
 @requirement("telemetry.short")
 @given(st.text())
 def test_no_text_is_too_strange(text: str) -> None:
-    assert len(short(text)) <= 200
-    assert short(text).isprintable()
+    assert len(shorten(text)) <= 200
+    assert shorten(text).isprintable()
     if text.isprintable() and len(text) <= 200:
-        assert short(text) == text.strip()
+        assert shorten(text) == text.strip()
 
 
 @requirement("telemetry.spans")
-def test_whoever_watches_does_not_disturb(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_watches_does_not_disturb(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         def get_tracer(self, *_: object) -> None:
             raise RuntimeError("no")
 
     monkeypatch.setattr(trace, "get_tracer", Broken().get_tracer)
-    record.note("scope", CALL)
-    assert len(record.entries()) == 1
+    record.ledger.add_entry("scope", CALL)
+    assert len(record.ledger.list_entries()) == 1
 
 
 @requirement("telemetry.spans")
@@ -117,7 +117,7 @@ def test_nobody_else_pays_for_it() -> None:
     code = (
         "import sys; from pathlib import Path; from sightline.store import open_record\n"
         "from sightline.model.records import Entry\n"
-        "open_record(Path('unused'), kind='memory').note('', Entry('vision_proxy.command'))\n"
+        "open_record(Path('unused'), kind='memory').ledger.add_entry('', Entry('vision_proxy.command'))\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

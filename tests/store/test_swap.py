@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sightline.store import open_record
-from sightline.store.health import check_health
 from sightline.store.repair import Repaired, repair
+from sightline.store.storage import check_health
 from tests.requirements import requirement
 from tests.store.damaging import DAMAGES, PAGE, delete_database, dump, fill, overwrite, root_of, withdraw_in_log
 
@@ -60,12 +60,12 @@ def test_a_repair_can_be_killed_at_any_moment(
             break
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         record = open_record(folder, check=False)
-        assert record.consents().get("openai") is not True or consents.get("openai")
+        assert record.policy.read_consents().get("openai") is not True or consents.get("openai")
         record.close()
         assert isinstance(repair(folder), Repaired)
         assert check_health(folder, 60).trouble is None
         record = open_record(folder)
-        assert record.consents() == consents
+        assert record.policy.read_consents() == consents
         record.close()
         assert len(dump(folder / "record.sqlite")["images"]) == images
         assert not [*folder.glob("*.new-*"), *folder.glob("*.repairing")]
@@ -81,11 +81,11 @@ def test_a_record_whose_repair_was_killed_is_damaged(tmp_path: Path) -> None:
     assert trouble is not None
     assert trouble.code == "corrupt"
     record = open_record(tmp_path, check=False)
-    assert record.consents() == {}
+    assert record.policy.read_consents() == {}
     record.close()
     result = repair(tmp_path)
     assert isinstance(result, Repaired)
     assert result.consents_lost, "what the marker says cannot be read, so nobody knows whether the log is the right one"
     record = open_record(tmp_path)
-    assert record.consents() == {"zai": False}
+    assert record.policy.read_consents() == {"zai": False}
     record.close()

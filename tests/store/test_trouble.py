@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Lesson
 from sightline.model.refusal import Refusal
-from sightline.store import consents, open_on_disk, open_record, remove
+from sightline.store import open_on_disk, open_record, remove
 from sightline.store.database import Database
+from sightline.store.retention import RecordTime, note_time
 from sightline.store.storage import explain
 from tests.requirements import requirement
 from tests.store.test_bounds import Clock
@@ -48,23 +49,23 @@ def full_disk(most: int) -> Iterator[None]:
 
 def filled(folder: Path) -> Path:
     record = open_record(folder)
-    assert record.keep_image("scope", IMAGE) is True
-    assert record.keep_perception("scope", perception_of("cat", 1)) is True
-    record.keep_description("scope", description_of("cat", 1), "v1")
+    assert record.images.keep("scope", IMAGE) is True
+    assert record.images.keep_view("scope", perception_of("cat", 1)) is True
+    record.descriptions.keep("scope", description_of("cat", 1), "v1")
     record.close()
     return folder
 
 
-def assert_reads(record: Record) -> None:
-    assert record.image("scope", IMAGE.sha256) == IMAGE
-    assert record.description("scope", IMAGE.sha256, "ollama/llava", "v1") == description_of("cat", 1)
+def assert_reads(record: Store) -> None:
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
+    assert record.descriptions.read("scope", IMAGE.sha256, "ollama/llava", "v1") == description_of("cat", 1)
 
 
 @requirement("record.before_reference")
-def test_whether_an_image_is_kept_is_said(record: Record) -> None:
-    assert record.keep_image("scope", IMAGE) is True
-    assert record.keep_image("scope", IMAGE) is True
-    assert record.keep_perception("scope", perception_of("cat", 1)) is True
+def test_whether_an_image_is_kept_is_said(record: Store) -> None:
+    assert record.images.keep("scope", IMAGE) is True
+    assert record.images.keep("scope", IMAGE) is True
+    assert record.images.keep_view("scope", perception_of("cat", 1)) is True
 
 
 @requirement("record.before_reference", "record.trouble")
@@ -72,8 +73,8 @@ def test_what_could_not_be_kept_is_said_not_to_be(tmp_path: Path) -> None:
     record = open_record(filled(tmp_path))
     shutil.rmtree(tmp_path / "blobs")
     (tmp_path / "blobs").write_text("in the way")
-    assert record.keep_image("scope", OTHER) is False
-    assert record.keep_perception("scope", perception_of("dog", 2)) is False
+    assert record.images.keep("scope", OTHER) is False
+    assert record.images.keep_view("scope", perception_of("dog", 2)) is False
     record.close()
 
 
@@ -90,8 +91,8 @@ def test_a_full_disk_is_still_read_and_nobody_waits_for_it(
     with full_disk(most):
         record = open_record(tmp_path)
         assert_reads(record)
-        assert record.trouble() is None
-        assert record.keep_image("scope", image_of("a large one " * 1000, 3)) is False
+        assert record.find_trouble() is None
+        assert record.images.keep("scope", image_of("a large one " * 1000, 3)) is False
     record.close()
 
 
@@ -99,11 +100,11 @@ def test_a_full_disk_is_still_read_and_nobody_waits_for_it(
 def test_a_full_disk_without_a_record_is_said_to_be_unusable(tmp_path: Path) -> None:
     with full_disk(1):
         record = open_record(tmp_path)
-    trouble = record.trouble()
+    trouble = record.find_trouble()
     assert trouble is not None
     assert str(tmp_path) in trouble.what
-    assert record.keep_image("scope", IMAGE) is False, "it goes with the process, and nobody asked for that"
-    assert record.image("scope", IMAGE.sha256) == IMAGE
+    assert record.images.keep("scope", IMAGE) is False, "it goes with the process, and nobody asked for that"
+    assert record.images.read("scope", IMAGE.sha256) == IMAGE
     record.close()
 
 
@@ -112,11 +113,11 @@ def test_a_record_that_somebody_writes_to_is_opened_and_read_meanwhile(tmp_path:
     other = sqlite3.connect(filled(tmp_path) / "record.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     record = open_record(tmp_path, now=lambda: time.time() + 7200)  # when it would be swept
-    assert record.trouble() is None
+    assert record.find_trouble() is None
     assert_reads(record)
-    assert record.keep_image("scope", OTHER) is False
+    assert record.images.keep("scope", OTHER) is False
     other.close()
-    assert record.keep_image("scope", OTHER) is True
+    assert record.images.keep("scope", OTHER) is True
     record.close()
 
 
@@ -130,16 +131,16 @@ def test_a_disk_that_can_be_used_again_is_used_again(tmp_path: Path) -> None:
     other.execute("DELETE FROM lessons")
     other.execute("COMMIT")
     record = open_record(tmp_path, bytes_limit=10**9, days=10**6, now=clock)
-    assert record.trouble() is not None
+    assert record.find_trouble() is not None
     scope = record.scope_of("credential")
     other.close()
-    assert record.keep_image("scope", OTHER) is True, "its files have changed"
-    assert record.trouble() is None
+    assert record.images.keep("scope", OTHER) is True, "its files have changed"
+    assert record.find_trouble() is None
     assert record.scope_of("credential") != scope
     assert_reads(record)
     record.close()
     again = open_record(tmp_path, days=10**6, now=clock)
-    assert again.image("scope", OTHER.sha256) == OTHER
+    assert again.images.read("scope", OTHER.sha256) == OTHER
     again.close()
 
 
@@ -149,9 +150,9 @@ def test_a_full_disk_that_has_room_again_is_written_again(tmp_path: Path) -> Non
     filled(tmp_path)
     with full_disk(1):
         record = open_record(tmp_path, days=10**6, now=clock)
-        assert record.keep_image("scope", OTHER) is False
+        assert record.images.keep("scope", OTHER) is False
     clock.days += 1
-    assert record.keep_image("scope", OTHER) is True
+    assert record.images.keep("scope", OTHER) is True
     assert_reads(record)
     record.close()
 
@@ -159,27 +160,27 @@ def test_a_full_disk_that_has_room_again_is_written_again(tmp_path: Path) -> Non
 @requirement("consent.kept")
 def test_a_promise_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     record = open_record(filled(tmp_path))
-    assert record.consent("openai", given=True) is None
-    assert record.learn("zai", "glm", Lesson(blind=True), days=7) is None
+    assert record.policy.set_consent("openai", given=True) is None
+    assert record.policy.keep_lesson("zai", "glm", Lesson(blind=True), days=7) is None
     with full_disk(1):
         refusals = [
-            record.consent("openai", given=False),
-            record.consent("zai", given=True),
-            record.forget_lesson("zai", "glm"),
-            record.learn("zai", "other", Lesson(blind=True), days=7),
-            record.redescribe("scope", None, description_of("cat", 1), "v2"),
+            record.policy.set_consent("openai", given=False),
+            record.policy.set_consent("zai", given=True),
+            record.policy.forget_lesson("zai", "glm"),
+            record.policy.keep_lesson("zai", "other", Lesson(blind=True), days=7),
+            record.descriptions.replace("scope", None, description_of("cat", 1), "v2"),
             record.forget(IMAGE.sha256),
         ]
         assert [type(each) for each in refusals] == [Refusal] * len(refusals)
-        assert record.consents() == {"openai": False}, "a no counts in this process all the same"
+        assert record.policy.read_consents() == {"openai": False}, "a no counts in this process all the same"
     again = open_record(tmp_path)
-    assert again.consents() == {"openai": True}
-    assert record.consents() == {"openai": False}
-    assert again.consent("openai", given=True) is None
-    assert record.consents() == {"openai": True}, "a later word counts"
-    assert again.lesson("zai", "glm") == Lesson(blind=True)
-    assert record.consent("openai", given=False) is None
-    assert again.consents() == record.consents() == {"openai": False}
+    assert again.policy.read_consents() == {"openai": True}
+    assert record.policy.read_consents() == {"openai": False}
+    assert again.policy.set_consent("openai", given=True) is None
+    assert record.policy.read_consents() == {"openai": True}, "a later word counts"
+    assert again.policy.read_lesson("zai", "glm") == Lesson(blind=True)
+    assert record.policy.set_consent("openai", given=False) is None
+    assert again.policy.read_consents() == record.policy.read_consents() == {"openai": False}
     again.close()
     record.close()
 
@@ -188,9 +189,9 @@ def test_a_promise_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_what_stands_in_for_a_record_promises_nothing(tmp_path: Path) -> None:
     (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
     record = open_record(tmp_path)
-    assert isinstance(record.consent("openai", given=True), Refusal)
-    assert record.consents() == {}
-    assert isinstance(record.forget_lesson("zai", "glm"), Refusal)
+    assert isinstance(record.policy.set_consent("openai", given=True), Refusal)
+    assert record.policy.read_consents() == {}
+    assert isinstance(record.policy.forget_lesson("zai", "glm"), Refusal)
     assert isinstance(record.forget(None), Refusal)
     record.close()
 
@@ -200,18 +201,18 @@ def test_a_record_that_was_deleted_is_opened_again_with_the_next_write(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     record = open_record(filled(tmp_path / "record"))
-    assert record.consent("openai", given=True) is None
+    assert record.policy.set_consent("openai", given=True) is None
     shutil.rmtree(tmp_path / "record")
-    assert record.consents() == {}
-    assert record.keep_image("scope", OTHER) is True
+    assert record.policy.read_consents() == {}
+    assert record.images.keep("scope", OTHER) is True
     other = open_record(tmp_path / "record")
-    assert other.image("scope", OTHER.sha256) == OTHER
-    assert other.image("scope", IMAGE.sha256) is record.image("scope", IMAGE.sha256) is None
+    assert other.images.read("scope", OTHER.sha256) == OTHER
+    assert other.images.read("scope", IMAGE.sha256) is record.images.read("scope", IMAGE.sha256) is None
     assert record.scope_of("credential") == other.scope_of("credential")
-    assert other.consent("openai", given=False) is None
-    assert record.consents() == {"openai": False}
+    assert other.policy.set_consent("openai", given=False) is None
+    assert record.policy.read_consents() == {"openai": False}
     record.close()
-    assert other.consents() == {"openai": False}, "who closes the old file leaves the new one's log alone"
+    assert other.policy.read_consents() == {"openai": False}, "who closes the old file leaves the new one's log alone"
     other.close()
     assert sum("removed or replaced" in line.message for line in caplog.records) == 1
 
@@ -221,17 +222,16 @@ def test_a_promise_is_kept_also_where_the_record_is_replaced_at_the_same_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = open_record(filled(tmp_path / "record"))
-    keep = consents.keep
 
-    def replaced(*args: Any) -> None:
-        monkeypatch.setattr(consents, "keep", keep)
+    def replace_record(*args: Any) -> RecordTime:
+        monkeypatch.setattr("sightline.store.transactions.note_time", note_time)
         (tmp_path / "record").rename(tmp_path / "gone")
-        keep(*args)
+        return note_time(*args)
 
-    monkeypatch.setattr(consents, "keep", replaced)
-    assert record.consent("openai", given=False) is None
+    monkeypatch.setattr("sightline.store.transactions.note_time", replace_record)  # which is called in the transaction
+    assert record.policy.set_consent("openai", given=False) is None
     other = open_record(tmp_path / "record")
-    assert other.consents() == {"openai": False}
+    assert other.policy.read_consents() == {"openai": False}
     other.close()
     record.close()
 
@@ -239,14 +239,14 @@ def test_a_promise_is_kept_also_where_the_record_is_replaced_at_the_same_moment(
 @requirement("record.replaced")
 def test_a_record_that_can_only_be_read_notices_what_others_write(tmp_path: Path) -> None:
     writer = open_record(filled(tmp_path))
-    assert writer.consent("openai", given=True) is None
+    assert writer.policy.set_consent("openai", given=True) is None
     writer.close()
     with full_disk(1):
         record = open_record(tmp_path)
-        assert record.consents() == {"openai": True}
+        assert record.policy.read_consents() == {"openai": True}
     writer = open_record(tmp_path)
-    assert writer.consent("openai", given=False) is None
-    assert record.consents() == {"openai": False}
+    assert writer.policy.set_consent("openai", given=False) is None
+    assert record.policy.read_consents() == {"openai": False}
     writer.close()
     record.close()
 
@@ -255,7 +255,7 @@ def test_a_record_that_can_only_be_read_notices_what_others_write(tmp_path: Path
 def test_a_second_record_of_one_process_takes_no_lock_from_the_first(tmp_path: Path) -> None:
     """POSIX drops every lock that a process holds on a file when it closes any handle of that file."""
     first = open_record(filled(tmp_path))
-    assert first.consent("openai", given=True) is None
+    assert first.policy.set_consent("openai", given=True) is None
     open_record(tmp_path).close()
     code = (
         "import sys, sqlite3; other = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"
@@ -266,7 +266,7 @@ def test_a_second_record_of_one_process_takes_no_lock_from_the_first(tmp_path: P
         [sys.executable, "-c", code, str(tmp_path / "record.sqlite")], capture_output=True, text=True, check=False
     )
     assert "database is locked" in ended.stderr
-    assert first.consents() == {"openai": True}
+    assert first.policy.read_consents() == {"openai": True}
     first.close()
 
 
@@ -323,7 +323,7 @@ def refuse_full_disk(folder: Path) -> Exception:
 def test_an_error_of_the_system_is_said_with_what_helps(tmp_path: Path, number: int, words: str) -> None:
     for refusal in (
         explain(tmp_path, OSError(number, os.strerror(number), str(tmp_path / "record.sqlite"))),
-        open_record(tmp_path, kind="memory").refuse(OSError(number, os.strerror(number))),  # type: ignore[attr-defined]
+        open_record(tmp_path, kind="memory").transactions.refuse(OSError(number, os.strerror(number))),  # type: ignore[attr-defined]
     ):
         assert words in refusal.what.lower()
         assert "Errno" not in refusal.what

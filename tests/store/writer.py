@@ -39,9 +39,9 @@ def main() -> None:
     folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     record = open_record(folder)
     for number in range(count):
-        record.keep_image(name, image_of(name, number))
-        record.keep_description(name, description_of(name, number), "v1")
-        record.keep_perception(name, perception_of(name, number))
+        record.images.keep(name, image_of(name, number))
+        record.descriptions.keep(name, description_of(name, number), "v1")
+        record.images.keep_view(name, perception_of(name, number))
         print(number, flush=True)
     record.close()
 

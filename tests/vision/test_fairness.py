@@ -54,7 +54,7 @@ async def test_looks_of_one_caller_do_not_keep_those_of_another_waiting() -> Non
     await turns(lambda: seer.at_once == 4)
     theirs, name = visitor("modest"), sha256(picture(20)).hexdigest()
     modest = asyncio.ensure_future(stage.prepare(asking(picture(20)), theirs))
-    await turns(lambda: stage.record.image(theirs.scope, name))  # it is kept just before it waits to be looked at
+    await turns(lambda: stage.record.images.read(theirs.scope, name))  # it is kept just before it waits to be looked at
     await a_while()
     seer.gate.set()
     await asyncio.gather(greedy, modest)

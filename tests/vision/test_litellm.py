@@ -53,7 +53,7 @@ def test_every_tool_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SIGHTLINE_MODELS", '{"nova": {"vision": true}}')
     (tmp_path / "shot.png").write_bytes(picture())
-    sightline.api.door().record.consent("bedrock", given=True)
+    sightline.api.door().record.policy.set_consent("bedrock", given=True)
     no = sightline.analyze("shot.png", "What?", model="bedrock/nova")
     assert isinstance(no, Refused)
     assert no.message.endswith(MISSING)

@@ -58,7 +58,7 @@ def known(
     assert not isinstance(providers.own, Refusal)
     record = open_record(home / "record", kind="memory")
     for provider in consents:
-        record.consent(provider, given=True)
+        record.policy.set_consent(provider, given=True)
     return Registry(http, is_consented(record), providers.known)
 
 

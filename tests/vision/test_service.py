@@ -13,7 +13,7 @@ import pytest
 from sightline.model.asking import Usage
 from sightline.model.geometry import Size
 from sightline.model.image import Image
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.refusal import Refusal
 from sightline.store import open_record
 from sightline.vision.chooser import Candidate
@@ -29,13 +29,13 @@ UNAGREED = Refusal("no_consent", "not agreed")
 
 
 @pytest.fixture
-def record() -> Iterator[Record]:
+def record() -> Iterator[Store]:
     opened = open_record(Path("unused"), kind="memory")
     yield opened
     opened.close()
 
 
-def service(record: Record, *seers: Seer | Refusal) -> VisionService:
+def service(record: Store, *seers: Seer | Refusal) -> VisionService:
     async def choose(*_: object) -> Sequence[Candidate]:
         return [Candidate(each) for each in seers]
 
@@ -60,7 +60,7 @@ def request(**more: Any) -> VisionRequest:
     return VisionRequest(**{**given, **more})
 
 
-async def test_a_known_answer_is_free_and_takes_no_quota(record: Record) -> None:
+async def test_a_known_answer_is_free_and_takes_no_quota(record: Store) -> None:
     seer, taken = ScriptedSeer(["words"], usage=Usage(9, 1)), list[int]()
     vision, quota = service(record, seer), Quota(lambda: taken.append(1))
     first, again = [await vision.look(request(quota=quota)) for _ in range(2)]
@@ -69,18 +69,18 @@ async def test_a_known_answer_is_free_and_takes_no_quota(record: Record) -> None
     assert (first.answer.text, first.cached, first.cost_usd) == ("words", False, 0.5)
     assert (again.answer.text, again.cached, again.cost_usd) == ("words", True, None)
     assert (len(seer.asked), len(taken)) == (1, 1)
-    assert [(each.cache_hit, each.cost_usd) for each in record.entries()] == [(False, 0.5), (True, None)]
+    assert [(each.cache_hit, each.cost_usd) for each in record.ledger.list_entries()] == [(False, 0.5), (True, None)]
 
 
-async def test_a_caller_without_quota_is_refused_and_the_ledger_says_why(record: Record) -> None:
+async def test_a_caller_without_quota_is_refused_and_the_ledger_says_why(record: Store) -> None:
     seer, no = ScriptedSeer(), Refusal("unavailable", "too often")
     assert await service(record, seer).look(request(quota=Quota(lambda: no, about={"question": "what?"}))) is no
     assert seer.asked == []
-    (entry,) = record.entries()
+    (entry,) = record.ledger.list_entries()
     assert (entry.kind, entry.about) == ("vision_proxy.skip", {"question": "what?", "reason": str(no)})
 
 
-async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once(record: Record) -> None:
+async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once(record: Store) -> None:
     seer, taken = ScriptedSeer(["words"]), list[int]()
     seer.gate.clear()
     given_back = list[int]()
@@ -94,7 +94,7 @@ async def test_the_same_question_at_the_same_time_is_asked_once_and_counted_once
     assert (len(seer.asked), len(taken), len(given_back)) == (1, 3, 2)
 
 
-async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(record: Record) -> None:
+async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(record: Store) -> None:
     seer, saved = ScriptedSeer(["words"]), list[tuple[str, str]]()
     seer.gate.clear()
     vision = service(record, seer)
@@ -125,7 +125,7 @@ async def test_a_request_that_joins_another_saves_the_answer_as_it_was_asked_to(
     ],
 )
 async def test_candidates_are_asked_in_turn(
-    record: Record, lines: list[str | Refusal], expected: Refusal | None, text: str
+    record: Store, lines: list[str | Refusal], expected: Refusal | None, text: str
 ) -> None:
     seers = [each if each is UNAGREED else ScriptedSeer([each], name=f"up/{n}") for n, each in enumerate(lines)]
     made = await service(record, *seers).look(request())
@@ -135,7 +135,7 @@ async def test_candidates_are_asked_in_turn(
         assert (made.answer.text, made.instead) == (text, UNAGREED if UNAGREED in lines else None)
 
 
-async def test_only_the_first_candidate_is_asked_where_a_request_wants_it_so(record: Record) -> None:
+async def test_only_the_first_candidate_is_asked_where_a_request_wants_it_so(record: Store) -> None:
     one, two = ScriptedSeer([FAILED], name="up/one"), ScriptedSeer(["two"], name="up/two")
     made = await service(record, one, two).look(request(first_only=True))
     assert isinstance(made, Refusal)
@@ -145,12 +145,12 @@ async def test_only_the_first_candidate_is_asked_where_a_request_wants_it_so(rec
     assert (read.seer, read.instead) == ("up/two", UNAGREED)
 
 
-async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(record: Record) -> None:
+async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(record: Store) -> None:
     seer = ScriptedSeer(["no", "yes"], usage=Usage(10, 1))
     made = await service(record, seer).look(request(fault=lambda text: "" if text == "yes" else "it is not yes"))
     assert isinstance(made, VisionResult)
     assert (made.answer.text, made.answer.usage, len(seer.asked)) == ("yes", Usage(20, 2), 2)
-    assert [each.usage for each in record.entries()] == [Usage(20, 2)]
+    assert [each.usage for each in record.ledger.list_entries()] == [Usage(20, 2)]
     never = await service(record, ScriptedSeer(["no"])).look(request(identity=["other"], fault=lambda text: "never"))
     assert isinstance(never, Refusal)
     assert never.stage == "answer"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sightline.model.ports import Flight, Record
+from sightline.model.ports import Lease, Store
 from sightline.store import open_record
 from sightline.vision.single_flight import SharedFlight, SingleFlight, flight_name
 from tests.requirements import requirement
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Iterator[Record]:
+def record(tmp_path: Path) -> Iterator[Store]:
     opened = open_record(tmp_path)
     yield opened
     opened.close()
@@ -45,12 +45,12 @@ class Work:
         return word
 
 
-def flight(record: Record, work: Callable[[], Awaitable[str]], **more: float) -> asyncio.Task[str]:
+def flight(record: Store, work: Callable[[], Awaitable[str]], **more: float) -> asyncio.Task[str]:
     return asyncio.ensure_future(SharedFlight(record, **more).run("scope", "look", work, said, time.time()))
 
 
 @requirement("record.flights")
-async def test_all_who_ask_meanwhile_hear_the_same(record: Record) -> None:
+async def test_all_who_ask_meanwhile_hear_the_same(record: Store) -> None:
     work = Work("one", "two")
     flights = [flight(record, work) for _ in range(5)]
     await work.came.acquire()
@@ -60,7 +60,7 @@ async def test_all_who_ask_meanwhile_hear_the_same(record: Record) -> None:
 
 
 @requirement("record.flights")
-async def test_a_failure_is_not_shared(record: Record) -> None:
+async def test_a_failure_is_not_shared(record: Store) -> None:
     work = Work("", "two")
     first, second = flight(record, work), flight(record, work)
     work.free.set()
@@ -68,7 +68,7 @@ async def test_a_failure_is_not_shared(record: Record) -> None:
 
 
 @requirement("record.flights")
-async def test_whoever_leaves_holds_up_nobody(record: Record) -> None:
+async def test_whoever_leaves_holds_up_nobody(record: Store) -> None:
     work = Work("one", "two")
     first = flight(record, work)
     await work.came.acquire()
@@ -80,15 +80,15 @@ async def test_whoever_leaves_holds_up_nobody(record: Record) -> None:
 
 
 @requirement("record.flights")
-async def test_nobody_waits_for_ever(record: Record) -> None:
-    assert record.claim(Flight("scope", "look", "somebody who never lands"), 0, 600) is None
+async def test_nobody_waits_for_ever(record: Store) -> None:
+    assert record.descriptions.claim_lease(Lease("scope", "look", "somebody who never lands"), 0, 600) is None
     work = Work("one")
     work.free.set()
     assert await flight(record, work, patience=0.2) == "one"
 
 
 @requirement("record.flights")
-async def test_a_look_that_takes_its_time_is_kept(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_that_takes_its_time_is_kept(record: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sightline.vision.single_flight._LEASE", 0.4)
     monkeypatch.setattr("sightline.vision.single_flight._RENEWED", 0.1)
     work = Work("one", "two")

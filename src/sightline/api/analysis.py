@@ -306,7 +306,7 @@ class _Call:
         """Make the answer the description of the image, as the user wants it."""
         boxes = _write_boxes(result, self.settings, _MOST_BEHIND)
         said = replace(result.as_description(self.found[0].sha256), boxes=boxes)
-        no = self.door.record.redescribe(self.door.scope, self.door.reach, said, prompt)
+        no = self.door.record.descriptions.replace(self.door.scope, self.door.reach, said, prompt)
         return no and replace(no, what=f"the image was described, but that could not be saved: {no.what}")
 
     def _quota(self) -> Quota | None:
@@ -324,13 +324,13 @@ class _Call:
     def _keep_images(self) -> bool:
         """Store the images, and where they were found."""
         door = self.door
-        held = door.record.holds(door.scope, set(self.sha256s))
+        held = door.record.images.find_kept(door.scope, set(self.sha256s))
         kept = True
         for each in self.found:
             if each.sha256 not in held:
                 kept = keep(door, each.vision.image, each.path) and kept
             elif each.path:
-                door.record.place(door.scope, each.sha256, each.path)
+                door.record.images.note_place(door.scope, each.sha256, each.path)
         return kept
 
     def _write_entries(self, alike: float | None, attempt: Attempt) -> Sequence[Entry]:

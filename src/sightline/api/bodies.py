@@ -251,6 +251,6 @@ def _spoken(there: Upstream) -> WireName:
 def _lent(at: Runtime, there: Upstream, wire: WireName, *, named: bool) -> tuple[tuple[str, str], ...]:
     """The user's key, for an upstream that the caller has named or the user has agreed to."""
     key = there.api_key or at.settings.variable(there.key_variables)
-    if not key or not (named or at.record.consents().get(receiver(there), False)):
+    if not key or not (named or at.record.policy.read_consents().get(receiver(there), False)):
         return ()
     return (there.credential(wire, key),)

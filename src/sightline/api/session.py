@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sightline.model.image import Target
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.pixels.part import AS_IT_IS
 from sightline.pixels.worker import Workers
 from sightline.runtime import (
@@ -75,7 +75,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    record: Record
+    record: Store
     scope: str  # what one scope has seen, no other finds by its sha256
     policy: Policy
     workers: Workers  # that know the task `part` beside those of their own

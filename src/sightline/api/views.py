@@ -60,7 +60,7 @@ def view(door: Door, path: object, *, crop: object = None, page: object = None, 
 def recall(door: Door, result: dict[str, Json]) -> View | Refused:
     """A view that was given before, by its result alone: the same pixels, however the source has changed."""
     try:
-        kept = door.record.perception(door.scope, perception_id(written(_as_read(result))))
+        kept = door.record.images.read_view(door.scope, perception_id(written(_as_read(result))))
     except (AttributeError, TypeError, ValueError, RecursionError):
         return Refused(
             Refusal("invalid_input", "that is no result of a view", "give what as_dict() of a view returned")
@@ -134,10 +134,10 @@ def _fetched(door: Door, url: str) -> Found | Refusal:
 
 
 def _stored(door: Door, asked: Stored, source: str) -> Found | Refusal:
-    sha256 = reference.only(asked, door.record.images_by_prefix(door.reach, asked.sha256))
+    sha256 = reference.only(asked, door.record.images.find_by_prefix(door.reach, asked.sha256))
     if isinstance(sha256, Refusal):
-        return door.record.trouble() or sha256  # where nothing can be read, nobody knows what is there
-    kept = door.record.image(door.reach, sha256)
+        return door.record.find_trouble() or sha256  # where nothing can be read, nobody knows what is there
+    kept = door.record.images.read(door.reach, sha256)
     if kept is None:
         return Refusal("not_found", "the record has lost that image", "view its source again")
     box = asked.crop
@@ -168,15 +168,15 @@ def _seen(door: Door, found: Found) -> View | Refusal:
     seen = View(picture.mime, shown.whole, picture.bytes, sha256, found.source, pixels, shown.box, shown.words)
     source = Image(sha256, picture.mime, shown.whole, found.data, picture.turned)
     view = Perception(written(seen.result()), sha256, pixels, seen.words)
-    kept = keep(door, source, found.path) and door.record.keep_perception(door.scope, view)
+    kept = keep(door, source, found.path) and door.record.images.keep_view(door.scope, view)
     return seen if kept else replace(seen, words=_together(seen.words, _NOT_KEPT))
 
 
 def keep(door: Door, image: Image, path: str) -> bool:
     """Its bytes, and where they were found: whoever works there is told of it again."""
-    kept = door.record.keep_image(door.scope, image)
+    kept = door.record.images.keep(door.scope, image)
     if kept and path:
-        door.record.place(door.scope, image.sha256, path)
+        door.record.images.note_place(door.scope, image.sha256, path)
     return kept
 
 
@@ -275,7 +275,7 @@ def list_images(door: Door) -> Listed:
 def images_of(door: Door, most: int) -> list[Kept]:
     """Those of the folders that its user works in; where no folder is meant, those of the same scope."""
     folders = None if door.here is None else [os.path.realpath(folder) for folder in door.here]
-    return [_seen_from(door, each) for each in door.record.images(door.reach, folders, most)]
+    return [_seen_from(door, each) for each in door.record.images.list_newest(door.reach, folders, most)]
 
 
 def _seen_from(door: Door, kept: Kept) -> Kept:

@@ -71,9 +71,12 @@ def _settings(settings: Settings) -> Report:
 def _record(settings: Settings, health: Report) -> Report:
     with opened(settings) as record:
         known = {
-            "learnt": learnt(record),
-            "consents": {**record.consents()},
-            "omissions": [{"client": one.client, "model": one.model, "at": one.at} for one in record.omissions()],
+            "learnt": learnt(record.policy),
+            "consents": {**record.policy.read_consents()},
+            "omissions": [
+                {"client": one.client, "model": one.model, "at": one.at}
+                for one in record.conversations.list_omissions()
+            ],
         }
     if settings.record == "memory":
         return {"kind": "memory", **known}
@@ -82,7 +85,7 @@ def _record(settings: Settings, health: Report) -> Report:
 
 def _health(settings: Settings) -> tuple[Refusal | None, Report]:
     """Return what is wrong with the record, and what the report says about it."""
-    from sightline.store.health import check_health
+    from sightline.store.storage import check_health
 
     if settings.record == "memory":
         return None, {}

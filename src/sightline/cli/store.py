@@ -16,8 +16,7 @@ from sightline.settings import Settings, load
 if TYPE_CHECKING:
     from sightline.model.image import Image
     from sightline.model.scene import Json
-    from sightline.store.repair import Repaired
-    from sightline.store.salvage import Progress
+    from sightline.store.repair import Progress, Repaired
 
 EXAMPLE = "  sightline store repair"
 

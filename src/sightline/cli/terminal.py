@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # `--help` needs none of it
     from argparse import ArgumentParser, Namespace
 
     from sightline.model.asking import Usage
-    from sightline.model.ports import Record
+    from sightline.model.ports import Store
     from sightline.model.scene import Json
     from sightline.settings import Settings
 
@@ -152,7 +152,7 @@ def confirm(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def ask_consent(settings: Settings, record: Record, model: str) -> None:
+def ask_consent(settings: Settings, record: Store, model: str) -> None:
     """Ask on a terminal whether images may be sent, where that is not agreed yet; it counts for one provider alone."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
@@ -161,11 +161,11 @@ def ask_consent(settings: Settings, record: Record, model: str) -> None:
     from sightline.vision.providers import find_named_receiver
 
     provider = find_named_receiver(settings, model or None)
-    if not provider or record.consents().get(provider, False):
+    if not provider or record.policy.read_consents().get(provider, False):
         return
     if not confirm(f"{SENT.format(called(settings, provider))}: is that all right?"):
         return
-    if no := record.consent(provider, given=True):
+    if no := record.policy.set_consent(provider, given=True):
         say(f"that could not be remembered, so nothing is sent: {no}")
 
 

@@ -30,7 +30,7 @@ from sightline.commands.values import (
 )
 from sightline.grounding.families import added, adding, listing, removed
 from sightline.model.fence import one_line
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -70,7 +70,7 @@ def answer(command: Command, door: Door, images: Sequence[str] = (), *, owner: b
     if changes_settings(command) and not owner:
         return f"{NAME} that changes your settings, so it is done in a shell: {format_shell(command)}"
     if not isinstance(command, Describe | Redescribe):  # looks are noted with what they asked
-        door.record.note(door.scope, note_command(command))
+        door.record.ledger.add_entry(door.scope, note_command(command))
     match command:
         case Describe():
             return _describe(command, door)
@@ -115,13 +115,13 @@ def _describe(command: Describe, door: Door) -> str:
     return f"{NAME} {seen} by {by}\n\n{found.text}"
 
 
-def report_status(settings: Settings, record: Record) -> Iterator[str]:
+def report_status(settings: Settings, record: Store) -> Iterator[str]:
     """Tell which model looks, whether it may be asked, and what each setting is."""
     named = settings.named_seer
     yield f"looks: {'/'.join(filter(None, named)) if named else 'found by itself (seer ' + settings.seer + ')'}"
     provider = find_named_receiver(settings) if named else ""
     if provider:
-        yield f"consent: {provider} {'yes' if record.consents().get(provider) else 'no'}"
+        yield f"consent: {provider} {'yes' if record.policy.read_consents().get(provider) else 'no'}"
     for verb, key in SETTINGS.items():
         value = settings.shown(key.name)
         shown = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
@@ -129,7 +129,7 @@ def report_status(settings: Settings, record: Record) -> Iterator[str]:
 
 
 def change_settings(
-    command: Command, settings: Settings, record: Record, confirm: Confirm = lambda question: False
+    command: Command, settings: Settings, record: Store, confirm: Confirm = lambda question: False
 ) -> Changed | Refusal:
     """Change what a command says, or list it. The command must be one that changes or lists settings or consents."""
     changes: Mapping[type[Command], Callable[[Any], Changed | Refusal]] = {
@@ -164,14 +164,14 @@ def _write_value(change: Change) -> str:
     return {True: "true", False: "false"}[change.value] if isinstance(change.value, bool) else str(change.value)
 
 
-def _change_consent(command: Consent, settings: Settings, record: Record) -> Changed | Refusal:
+def _change_consent(command: Consent, settings: Settings, record: Store) -> Changed | Refusal:
     if command.answer == "list":
-        return Changed(list_consents(settings, record.consents()))
+        return Changed(list_consents(settings, record.policy.read_consents()))
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
         return provider
     given = command.answer == "yes"
-    if no := record.consent(provider, given):
+    if no := record.policy.set_consent(provider, given):
         meanwhile = "" if given else f"; until then only this process sends nothing to {provider}"
         return replace(no, what=f"the consent could not be written: {no.what}", remedy=f"{no.remedy}{meanwhile}")
     return Changed((describe_consent(settings, provider, given=given),))

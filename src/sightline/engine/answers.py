@@ -32,7 +32,7 @@ from sightline.model.facts import (
     Refit,
 )
 from sightline.model.fence import one_line
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.records import Telling
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Routing, Rules
@@ -99,7 +99,7 @@ class Offloads(Protocol):
 class Answers:
     def __init__(
         self,
-        record: Record,
+        record: Store,
         checker: ImageChecker,
         images: Images,
         descriptions: Descriptions,
@@ -121,7 +121,7 @@ class Answers:
         found: dict[str, str] = {}
         for sight in sights:
             digest = self._images.digest(sight.source) if isinstance(sight.source, Inline) else None
-            if isinstance(digest, str) and self._record.image(visitor.scope, digest) is not None:
+            if isinstance(digest, str) and self._record.images.read(visitor.scope, digest) is not None:
                 found.setdefault(digest, f"sha256:{digest} {one_line(sight.filename or '')}".strip())
         return list(found.values())
 
@@ -217,14 +217,14 @@ class Answers:
             key = visitor.scope, name, (f"file {sha256(need.path.encode('utf-8', 'replace')).hexdigest()}",)
             found = self._there.get(key) if name else there(need.path, policy)
             if found is None:
-                noted = self._record.told(*key) or self._noted(key, there(need.path, policy))
+                noted = self._record.descriptions.read_pinned(*key) or self._noted(key, there(need.path, policy))
                 found = self._there.put(key, noted.said.get("there") is True)
             answers[need] = found
         return answers
 
     def _noted(self, key: tuple[str, str, tuple[str, ...]], found: bool) -> Telling:
         scope, name, about = key
-        return self._record.tell(scope, Telling(name, about, {"there": found}))
+        return self._record.descriptions.pin(scope, Telling(name, about, {"there": found}))
 
     def _flight(
         self, need: Need, place: Place | None, visitor: Visitor, rules: Rules
@@ -277,7 +277,7 @@ class Answers:
         life = rules.profile.cache.seconds
         # Each model has a cache of its own. The head is shared: where nothing but it is known, the model was changed.
         names = [f"{name} {visitor.upstream.name}/{scene.model}" for name in known.names]
-        met = self._record.visit(visitor.scope, known.head, names, ends, life, rules.paid)
+        met = self._record.conversations.visit(visitor.scope, known.head, names, ends, life, rules.paid)
         cold = frozenset(index for index, name in enumerate(names) if name in met)
         return History(known.tokens, cold, known.head_tokens)
 

@@ -19,7 +19,7 @@ from sightline.model.asking import LOCAL, LONGEST
 from sightline.model.facts import NO_FORM, Compare, Description, Joint, Look, Member
 from sightline.model.fence import sound
 from sightline.model.image import Image
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Profile
 from sightline.model.records import Entry, Said, Telling, read, written
 from sightline.model.refusal import Refusal
@@ -87,7 +87,7 @@ _ONE_FAILS = Refusal(
 class Tellings:
     """What was said at the places of conversations: in the record, and in memory where the record has no room."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Store) -> None:
         self._record = record
         self._threads = FairThreads()
         self._untaken: LruCache[Telling] = LruCache(_UNTAKEN)
@@ -97,7 +97,7 @@ class Tellings:
         if not turn:
             return None
         key = visitor.scope, turn, tuple(sorted(images))
-        found = self._record.told(*key) or self._untaken.get(key)
+        found = self._record.descriptions.read_pinned(*key) or self._untaken.get(key)
         return read(found) if found else None
 
     async def tell(self, visitor: Visitor, telling: Telling) -> Said:
@@ -105,8 +105,8 @@ class Tellings:
         if not telling.turn:
             return read(telling)
         key = visitor.scope, telling.turn, telling.images
-        stands = await self._threads.run(visitor.scope, self._record.tell, visitor.scope, telling)
-        if self._record.told(*key) is None:
+        stands = await self._threads.run(visitor.scope, self._record.descriptions.pin, visitor.scope, telling)
+        if self._record.descriptions.read_pinned(*key) is None:
             self._untaken.put(key, stands)
         return read(stands)
 
@@ -123,7 +123,7 @@ class _Group:
 class Descriptions:
     def __init__(
         self,
-        record: Record,
+        record: Store,
         vision: VisionService,
         options: Options,
         checker: ImageChecker,
@@ -207,7 +207,7 @@ class Descriptions:
             sha256s=(image.sha256,),
             cache=self._cache_rule(context),
             quota=Quota(partial(self._count, need, place, visitor, image.sha256)),
-            keep_images=partial(self._record.keep_image, visitor.scope, image),
+            keep_images=partial(self._record.images.keep, visitor.scope, image),
             advise=_advise_retry,
             longest=LONGEST,
             in_turn=True,
@@ -250,7 +250,7 @@ class Descriptions:
         key = visitor.scope, place.now
         begun = self._turns.get(key)
         if begun is None:
-            begun = self._turns.put(key, set(self._record.looked(*key)))
+            begun = self._turns.put(key, set(self._record.descriptions.find_asked(*key)))
         if digest not in begun and len(begun) >= self._options.max_images:
             return _TOO_MANY
         begun.add(digest)
@@ -342,7 +342,7 @@ class Descriptions:
         )
 
     def _keep_all(self, scope: str, images: Sequence[VisionImage]) -> bool:
-        kept = [self._record.keep_image(scope, each.image) for each in images]
+        kept = [self._record.images.keep(scope, each.image) for each in images]
         return all(kept)
 
 

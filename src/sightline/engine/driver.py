@@ -18,7 +18,7 @@ from sightline.model import receipt
 from sightline.model.facts import Facts, Needs
 from sightline.model.fate import Refused
 from sightline.model.fence import sound
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.profile import Lesson, Profile, WireName
 from sightline.model.refusal import Refusal
 from sightline.model.rules import Rules
@@ -62,7 +62,7 @@ _POISON_REMEMBERED = 1024
 
 
 class Engine:
-    def __init__(self, record: Record, vision: VisionService, options: Options, workers: Workers) -> None:
+    def __init__(self, record: Store, vision: VisionService, options: Options, workers: Workers) -> None:
         self._record = record
         self._options = options
         self._offload = Offload()
@@ -210,7 +210,7 @@ class Engine:
             self._poison.put((visitor.upstream.name, key), key)
         if lesson := prepared.taught.lesson:
             name, model = visitor.upstream.name, prepared.scene.model
-            await asyncio.to_thread(self._record.learn, name, model, lesson, _LESSON_DAYS)
+            await asyncio.to_thread(self._record.policy.keep_lesson, name, model, lesson, _LESSON_DAYS)
         if suspected := prepared.taught.suspected:
             until = time.monotonic() + _SUSPICION_SECONDS
             self._suspected.put((visitor.upstream.name, prepared.scene.model), (until, suspected))
@@ -279,7 +279,7 @@ def _has_many_parts(document: Document, wire: Codec) -> bool:
 
 
 def known_profile(
-    record: Record,
+    record: Store,
     upstream: Upstream,
     wire: WireName,
     model: str,
@@ -290,7 +290,7 @@ def known_profile(
     """What is known of a model: the user's word, the table, and what the upstream itself has said."""
     moved = hoist if upstream.hoist is None else upstream.hoist
     known = lookup.profile(upstream.preset, wire, model, overrides, name=upstream.name, hoist=moved)
-    learnt = record.lesson(upstream.name, model)
+    learnt = record.policy.read_lesson(upstream.name, model)
     return known if learnt is None else known.learnt(learnt)
 
 

@@ -13,7 +13,7 @@ import pybase64
 from sightline.model.base64_text import decoded_size
 from sightline.model.facts import Kept, Refit
 from sightline.model.image import Image, Picture, Target
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.model.source import Inline, Link
 from sightline.model.upstream import Visitor
@@ -146,7 +146,7 @@ _UNKEPT = Refusal("unavailable", "the record could not take it", "see to the dis
 
 
 class Images:
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Store) -> None:
         self._record = record
         self._resent = ResentImages()
         self._threads = FairThreads()
@@ -185,7 +185,7 @@ class Images:
         image = self.opened(inline)
         if isinstance(image, Refusal):
             return image
-        kept = self._record.keep_image(visitor.scope, image)
+        kept = self._record.images.keep(visitor.scope, image)
         seen = probed(inline)
         return Kept(image.sha256, seen) if kept and not isinstance(seen, Refusal) else _UNKEPT
 
@@ -206,7 +206,7 @@ class Images:
 
     def _there(self, images: Iterable[Inline], visitor: Visitor) -> dict[Inline, str]:
         known = {inline: digest for inline in images if (digest := self._digests.get(self._resent.key(inline)))}
-        held = self._record.holds(visitor.scope, set(known.values())) if known else frozenset()
+        held = self._record.images.find_kept(visitor.scope, set(known.values())) if known else frozenset()
         return {inline: digest for inline, digest in known.items() if digest in held}
 
 

@@ -1,4 +1,11 @@
-"""The contracts of the outside world: what the driver may ask of it, in as few methods as will do."""
+"""The contracts of the outside world: HTTP, the seers, and the durable memory.
+
+The durable memory, called the record, is a `Store` of five ports. A caller takes the narrowest of them that it needs.
+Every row belongs to a scope (a hash of the credential that made it), and nothing is read across scopes; a scope of None
+is that of the record's owner, who may read everything. Methods do not raise where the disk or the server fails. A read
+returns what it returns where nothing was kept; a write is lost, and requests go on. Where the caller must know, the
+method returns a refusal.
+"""
 
 from __future__ import annotations
 
@@ -51,178 +58,211 @@ class Seer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """A look that somebody wants to make: what is asked, by a name that is the same for all who ask it, and who."""
+class Lease:
+    """The right to make one look: what is asked, by a name that is the same for all who ask it, and who makes it."""
 
     scope: str
     name: str
     owner: str
 
 
-class Record(Protocol):
-    """The durable memory. Every row belongs to a scope; nothing is read across scopes."""
+class ImageStore(Protocol):
+    """The bytes of images, where they were found, and the views that were made of them."""
 
-    def keep_image(self, scope: str, image: Image) -> bool:
-        """Store the bytes; True: they survive a crash. False: they are not kept, and nobody may be referred to them."""
+    def keep(self, scope: str, image: Image) -> bool:
+        """Store an image, and return whether it survives a crash. If not, nothing may refer to it."""
         ...
 
-    def image(self, scope: str | None, sha256: str) -> Image | None:
-        """None is the scope of the record's owner, who may see everything in it."""
+    def read(self, scope: str | None, sha256: str) -> Image | None: ...
+
+    def find_kept(self, scope: str, names: Collection[str]) -> AbstractSet[str]:
+        """Return those of the images, by their sha256, that are kept and will be. Each counts as used."""
         ...
 
-    def holds(self, scope: str, names: Collection[str]) -> AbstractSet[str]:
-        """Of these, by their sha256, all that are kept and will be: to be referred to counts as a use."""
+    def find_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
+        """Return the sha256 of the images that begin with a prefix, in order, and at most two of them."""
         ...
 
-    def images_by_prefix(self, scope: str | None, prefix: str) -> Sequence[str]:
-        """The sha256 of every image that begins so, in order; two are enough to show that a prefix is not unique."""
+    def list_newest(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
+        """Return the images that were found in one of the folders, or all for None, the newest first."""
         ...
 
-    def place(self, scope: str, sha256: str, path: str) -> None:
-        """An image that is kept was found there; of many places the newest few are remembered."""
+    def note_place(self, scope: str, sha256: str, path: str) -> None:
+        """Note where an image was found; of many places the newest few are kept."""
         ...
 
-    def images(self, scope: str | None, folders: Sequence[str] | None, most: int) -> Sequence[Kept]:
-        """Those that were found in one of the folders, or with None all, the newest first."""
+    def keep_view(self, scope: str, view: Perception) -> bool:
+        """Store a view with its pixels, and return whether both survive a crash."""
         ...
 
-    def keep_perception(self, scope: str, perception: Perception) -> bool:
-        """Store a view with its pixels; True: both survive a crash."""
-        ...
+    def read_view(self, scope: str, view_id: str) -> Perception | None: ...
 
-    def perception(self, scope: str, perception_id: str) -> Perception | None: ...
 
-    def keep_description(self, scope: str, description: Description, prompt: str) -> None: ...
+class DescriptionStore(Protocol):
+    """What seers said about images, what was said at which place of a conversation, and leases to ask a seer."""
 
-    def redescribe(self, scope: str, reach: str | None, description: Description, prompt: str) -> Refusal | None:
-        """Keep a description, and say it from now on wherever the image was told: the user wants it so.
+    def keep(self, scope: str, description: Description, prompt: str) -> None: ...
+
+    def read(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+
+    def replace(self, scope: str, reach: str | None, description: Description, prompt: str) -> Refusal | None:
+        """Store a description, and use it from now on wherever the image was described.
 
         `reach`: the scope whose conversations are changed; None: all. A refusal means that it was not written.
         """
         ...
 
-    def description(self, scope: str, sha256: str, seer: str, prompt: str) -> Description | None: ...
+    def pin(self, scope: str, telling: Telling) -> Telling:
+        """Store for good what was said at a place, and return what is pinned there now.
 
-    def tell(self, scope: str, telling: Telling) -> Telling:
-        """What was said at a place, for good; a failure, until better words come. Gives what stands there now.
-
-        Whoever was first counts, in whichever process.
+        The first writer wins, in whichever process. Only a failure is replaced by a later one.
         """
         ...
 
-    def told(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None: ...
+    def read_pinned(self, scope: str, turn: str, images: tuple[str, ...]) -> Telling | None: ...
 
-    def looked(self, scope: str, turn: str) -> AbstractSet[str]:
-        """The images for which somebody was asked in this turn."""
+    def find_asked(self, scope: str, turn: str) -> AbstractSet[str]:
+        """Return the images for which a seer was asked in a turn."""
         ...
 
-    def answers_in_legs(self, scope: str) -> bool:
-        """Is there any answer in legs? Nearly nobody has one, and whoever has none need not be looked through."""
-        ...
+    def claim_lease(self, lease: Lease, since: float, seconds: float) -> str | None:
+        """Take or prolong a lease, and return None; or return its owner, in whichever process.
 
-    def answered(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
-        """The answers that these keys may mean."""
-        ...
-
-    def keep_answered(self, scope: str, answered: Answered) -> None:
-        """An answer in legs, before its client has all of it."""
-        ...
-
-    def settle(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
-        """What the calls of its last leg brought; the first word counts."""
-        ...
-
-    def claim(self, flight: Flight, since: float, seconds: float) -> str | None:
-        """None: for that long it is this owner's to make. Else who is ahead, in whichever process.
-
-        One who has landed after `since` is ahead as well: what was asked for then is there by now.
+        An owner that has finished after `since` is returned as well: the answer is there by now.
         """
         ...
 
-    def land(self, flight: Flight, answer: str | None) -> None:
-        """It has come to its end; the answer is for those who wait. None: it failed, and another may try."""
+    def finish_lease(self, lease: Lease, answer: str | None) -> None:
+        """End a lease, and leave the answer for those who wait; None: it failed, and another may try."""
         ...
 
-    def landed(self, flight: Flight) -> tuple[bool, str | None]:
-        """Whether this owner's flight is still known, and what came of it."""
+    def read_lease(self, lease: Lease) -> tuple[bool, str | None]:
+        """Return whether the lease of this owner is still known, and its answer."""
         ...
+
+
+class ConversationStore(Protocol):
+    """What a conversation needs to be continued: visits to prompt caches, our own tool calls; and omissions."""
 
     def visit(
         self, scope: str, head: str, names: Sequence[str], ends: Sequence[int], life: float, touch: bool = True
     ) -> AbstractSet[str]:
-        """A request has come, with a conversation whose messages have these names.
+        """Note a request with a conversation whose messages have these names, and find out which caches were cold.
 
-        `ends` are the indexes of those with which the requests before it ended, and it itself; `life` is how long a
-        prompt cache lasts, in seconds. Gives the names of those whose request met a cold cache: nobody had asked for
-        so long, or the client had changed what it said before. Once cold, always cold. Without `touch` it is only
-        asked: where tokens are counted, nobody warms a cache.
+        `ends` are the indexes of the messages with which the requests before it ended, and it itself; `life` is how
+        long a prompt cache lasts, in seconds. Returns the names of those whose request met a cold cache: the last one
+        was too long ago, or the client had changed earlier messages. Once cold, always cold. Without `touch` nothing
+        is noted: counting tokens does not warm a cache.
         """
         ...
 
-    def learn(self, upstream: str, model: str, lesson: Lesson, days: float) -> Refusal | None:
-        """Remember a lesson for so many days; a refusal means that it was not written."""
+    def has_answers(self, scope: str) -> bool:
+        """Return whether there is any answer with calls of our own: most scopes have none."""
         ...
 
-    def lesson(self, upstream: str, model: str) -> Lesson | None: ...
+    def read_answers(self, scope: str, keys: Sequence[str]) -> Sequence[Answered]:
+        """Return the answers that these keys may mean."""
+        ...
 
-    def lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
+    def keep_answer(self, scope: str, answered: Answered) -> None:
+        """Store an answer with calls of our own, before its client has all of it."""
+        ...
+
+    def keep_results(self, scope: str, answered: Answered, results: Sequence[Json]) -> None:
+        """Store the results of the calls in the last leg of an answer; the first writer wins."""
+        ...
+
+    def note_omission(self, omission: Omission) -> None:
+        """Store without a wait that a client leaves images out: see `Ledger.file_receipt`."""
+        ...
+
+    def list_omissions(self) -> Sequence[Omission]: ...
+
+
+class Ledger(Protocol):
+    """What was asked and what it cost, and what was done to each request."""
+
+    def add_entry(self, scope: str, entry: Entry) -> None: ...
+
+    def list_entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
+        """Return the entries of every scope, the oldest first."""
+        ...
+
+    def sum_spending(self) -> Sequence[Spent] | Refusal:
+        """Return what was spent in every scope, by day and seer."""
+        ...
+
+    def file_receipt(self, scope: str, filed: Filed) -> None:
+        """Store a receipt without a wait: it is written a moment later with others, at the latest by `Store.close`."""
+        ...
+
+    def list_receipts(self, most: int) -> Sequence[Filed]:
+        """Return the newest receipts of every scope, the newest first."""
+        ...
+
+
+class PolicyStore(Protocol):
+    """What the user has consented to, and what was learnt about the models of upstreams."""
+
+    def set_consent(self, provider: str, given: bool) -> Refusal | None:
+        """Store whether images may go to a provider; a refusal means that it was not written."""
+        ...
+
+    def read_consents(self) -> Mapping[str, bool]:
+        """Return what the user has said about each provider.
+
+        It is empty where that cannot be read (then `Store.find_trouble` says why), or may be out of date.
+        """
+        ...
+
+    def keep_lesson(self, upstream: str, model: str, lesson: Lesson, days: float) -> Refusal | None:
+        """Store a lesson for so many days; a refusal means that it was not written."""
+        ...
+
+    def read_lesson(self, upstream: str, model: str) -> Lesson | None: ...
+
+    def list_lessons(self) -> Sequence[tuple[str, str, Lesson]]: ...
 
     def forget_lesson(self, upstream: str, model: str) -> bool | Refusal:
         """Return whether there was a lesson; a refusal means that it may still be there."""
         ...
 
-    def remembered(self, prefix: str) -> Sequence[str] | Refusal:
-        """The sha256 of all that begins so and of which anything is kept, in any scope; two will do."""
+
+class Store(Protocol):
+    """The durable memory: five ports, and what concerns all of them."""
+
+    @property
+    def images(self) -> ImageStore: ...
+
+    @property
+    def descriptions(self) -> DescriptionStore: ...
+
+    @property
+    def conversations(self) -> ConversationStore: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def policy(self) -> PolicyStore: ...
+
+    def scope_of(self, credential: str) -> str:
+        """Return a keyed hash of a credential; the key never leaves the store."""
+        ...
+
+    def find_trouble(self) -> Refusal | None:
+        """Return why what was kept cannot be read, or None. With trouble, nothing is known about what is kept."""
+        ...
+
+    def find_remembered(self, prefix: str) -> Sequence[str] | Refusal:
+        """Return the sha256 of images of which anything is kept in any scope, by a prefix, and at most two of them."""
         ...
 
     def forget(self, sha256: str | None) -> int | Refusal:
-        """Remove an image, or with None every image, and all that was said and shown of it, in every scope.
+        """Remove an image, or every image for None, with all that was said and shown of it, in every scope.
 
-        Returns how many images and views of parts that were; a refusal where anything of it may still be there.
+        Returns how many images and views of parts there were; a refusal means that something may still be there.
         """
-        ...
-
-    def trouble(self) -> Refusal | None:
-        """Why what was kept cannot be read: then it is not known what is there and what is not."""
-        ...
-
-    def consent(self, provider: str, given: bool) -> Refusal | None:
-        """Write down whether images may go to a provider; a refusal means that it was not written."""
-        ...
-
-    def consents(self) -> Mapping[str, bool]:
-        """Return what the user has said about each provider.
-
-        It is empty where that cannot be read (then `trouble` says why), or is not known to be what the user said last.
-        """
-        ...
-
-    def note(self, scope: str, entry: Entry) -> None: ...
-
-    def entries(self, kind: EntryKind | None = None) -> Sequence[Entry]:
-        """What was noted, in every scope, the oldest first."""
-        ...
-
-    def spent(self) -> Sequence[Spent] | Refusal:
-        """By day and seer, in every scope."""
-        ...
-
-    def file(self, scope: str, filed: Filed) -> None:
-        """Keep a receipt, without a wait: it is written a moment later, with others, and at the latest by `close`."""
-        ...
-
-    def receipts(self, most: int) -> Sequence[Filed]:
-        """The newest of every scope, the newest first."""
-        ...
-
-    def omit(self, omission: Omission) -> None:
-        """Keep that a client leaves images out, likewise without a wait."""
-        ...
-
-    def omissions(self) -> Sequence[Omission]: ...
-
-    def scope_of(self, credential: str) -> str:
-        """A keyed hash of a credential; the key never leaves the record."""
         ...
 
     def close(self) -> None: ...

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
-from sightline.store.bounds import Bounds
-from sightline.store.home import BYTES, ROWS
-from sightline.store.scope_key import NAME as KEY
-from sightline.store.sqlite import SqliteRecord
+from sightline.store.home import BYTES, KEY, ROWS
+from sightline.store.retention import Bounds
+from sightline.store.sqlite import SqliteStore
 from sightline.store.storage import Storage, Where, explain
 
 __all__ = ["open_on_disk", "open_record", "remove"]
@@ -31,7 +30,7 @@ def open_record(
     days: float = _DAYS,
     now: Callable[[], float] = time.time,
     check: bool = True,
-) -> Record:
+) -> Store:
     """Open the record in `folder`, or what takes its place while it cannot be used: see `storage`.
 
     Trouble with it is said in one line, and is no reason to stop. `check`: look for damage, as who uses it for long
@@ -39,15 +38,15 @@ def open_record(
     """
     bounds, small = Bounds(bytes_limit, days), Bounds(min(bytes_limit, _MEMORY_BYTES), days)
     if kind == "memory":
-        return SqliteRecord(Storage.in_memory(small, now), now)
-    return SqliteRecord.in_folder(Where(folder, bounds, small), now, check=check)
+        return SqliteStore(Storage.in_memory(small, now), now)
+    return SqliteStore.in_folder(Where(folder, bounds, small), now, check=check)
 
 
-def open_on_disk(folder: Path) -> Record | Refusal:
+def open_on_disk(folder: Path) -> Store | Refusal:
     """Open the record in `folder` itself, for who must not be answered by another. One that is damaged is `corrupt`."""
     bounds = Bounds(_BYTES, _DAYS)
     opened = Storage.open(Where(folder, bounds, bounds), time.time)
-    return opened if isinstance(opened, Refusal) else SqliteRecord(opened, time.time)
+    return opened if isinstance(opened, Refusal) else SqliteStore(opened, time.time)
 
 
 def remove(folder: Path) -> Refusal | None:

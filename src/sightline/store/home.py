@@ -11,38 +11,54 @@
 | `record.sqlite.damaged-T…` | what a repair has kept of the damaged record; T is the record time                    |
 
 The database is made first, then the key, then the folder for the bytes. So a key or bytes without a database, or bytes
-without a key, mean that something was deleted: that is damage, and nothing is created in its place.
+without a key, mean that something was deleted: that is damage, and nothing is created in its place. Scopes are made
+with the key, so that a credential is never written down, and the scopes of two records differ.
+
+A repaired database takes the place of the damaged one so that a crash at any moment does no harm. The old log must be
+gone before the new database is in place: SQLite would apply it there. But without its log the old database says what it
+said before the last changes, and a consent that was withdrawn in the log would count again. So a marker is written
+first, and while it is there no program opens the record (see `check_folder`):
+
+1. Write the marker, which names the new file.
+2. Give the damaged database a second name.
+3. Move its log to that name, and remove the file of locks.
+4. Put the new database in place.
+5. Remove the marker.
+
+If a repair was killed meanwhile, the next one looks whether the new file is in place. Then only step 5 is missing; else
+the log is moved back, and the repair begins again.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import math
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from sightline.disk import find_broken_link, find_obstacle
-from sightline.store import scope_key
-from sightline.store.bounds import Bounds
-from sightline.store.damage import DamagedError, check_files
-from sightline.store.database import Database
+from sightline.disk import find_broken_link, find_obstacle, settle, write_whole
+from sightline.store.database import DamagedError, Database, check_files, file_identity
 from sightline.store.files import Blobs, Files, Held, private_folder
-from sightline.store.log import log_of
-from sightline.store.touches import Touches
+from sightline.store.retention import Bounds, Touches
+from sightline.store.sqlite_files import log_of
 
 if sys.platform != "win32":
     import fcntl
 
-ROWS, BYTES = "record.sqlite", "blobs"
+ROWS, BYTES, KEY = "record.sqlite", "blobs", "scope.key"
 NEW = f"{ROWS}.new-"
 REPAIRING = f"{ROWS}.repairing"
 ASIDE = f"{ROWS}.damaged-"
 _SWEPT = "swept"
+_KEY_BYTES = 32
 _SWEEP_SECONDS = 3600.0  # a record that is opened again sooner was swept just now
 
 
@@ -63,10 +79,10 @@ class Home:
         is_new = not (folder / ROWS).exists()
         database = Database.on_disk(folder / ROWS, patience)
         try:
-            if not (folder / scope_key.NAME).exists():
+            if not (folder / KEY).exists():
                 with database.writing():  # one process at a time: the first one makes the key
-                    scope_key.make_in(folder)
-            return cls(database, Files(folder / BYTES), scope_key.read_in(folder), bounds, is_new=is_new)
+                    create_key(folder)
+            return cls(database, Files(folder / BYTES), read_key(folder), bounds, is_new=is_new)
         except BaseException:
             database.close()
             raise
@@ -75,7 +91,7 @@ class Home:
     def read_only(cls, folder: Path, bounds: Bounds) -> Home:
         """Open the record in a folder as it is; raise if its files or its consents are damaged."""
         check_folder(folder)
-        key, blobs = scope_key.read_in(folder), Files(folder / BYTES)
+        key, blobs = read_key(folder), Files(folder / BYTES)
         database = Database.read_only(folder / ROWS)
         try:
             database.check_consents()
@@ -86,12 +102,12 @@ class Home:
 
     @classmethod
     def in_memory(cls, bounds: Bounds) -> Home:
-        return cls(Database.in_memory(), Held(), scope_key.made(), bounds)
+        return cls(Database.in_memory(), Held(), make_key(), bounds)
 
 
 def is_there(folder: Path) -> bool:
     """Return whether a folder holds a record, or what is left of one."""
-    return any((folder / name).exists() for name in (ROWS, scope_key.NAME, REPAIRING)) or _holds_bytes(folder)
+    return any((folder / name).exists() for name in (ROWS, KEY, REPAIRING)) or _holds_bytes(folder)
 
 
 def check_folder(folder: Path) -> None:
@@ -99,26 +115,26 @@ def check_folder(folder: Path) -> None:
 
     Raise as well if one of them is a link that leads nowhere.
     """
-    for name in (ROWS, scope_key.NAME, BYTES):
+    for name in (ROWS, KEY, BYTES):
         if find_broken_link(folder / name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder / name))
-    rows, key = folder / ROWS, folder / scope_key.NAME
+    rows, key = folder / ROWS, folder / KEY
     has_folder, has_key = (folder / BYTES).exists(), key.exists()  # before `rows`, which is created first
     if (folder / REPAIRING).exists():
         raise DamagedError("a repair was interrupted, or is under way")
     if not rows.exists() and (has_key or (has_folder and _holds_bytes(folder))):
         raise DamagedError(f"{ROWS} is missing")
     if rows.exists() and has_folder and not has_key:
-        raise DamagedError(f"{scope_key.NAME} is missing")
+        raise DamagedError(f"{KEY} is missing")
     check_files(rows, used_before=has_key)
     if has_key:
-        scope_key.read_in(folder)
+        read_key(folder)
 
 
 def find_record_obstacle(folder: Path) -> OSError | None:
     """Return why a record cannot be written, or None. Nothing is changed to find it out."""
     rows = folder / ROWS
-    paths = (folder, rows, log_of(rows), folder / scope_key.NAME, folder / BYTES)
+    paths = (folder, rows, log_of(rows), folder / KEY, folder / BYTES)
     obstacles = (find_obstacle(path) for path in paths if path == folder or os.path.lexists(path))
     return next((each for each in obstacles if each), None)
 
@@ -172,3 +188,80 @@ def is_due(folder: Path, now: float) -> bool:
     except OSError:
         return False  # where no time can be written, nothing can be removed either
     return True
+
+
+def make_key() -> bytes:
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def create_key(folder: Path) -> None:
+    if not (folder / KEY).exists():
+        write_whole(folder / KEY, make_key())
+
+
+def read_key(folder: Path) -> bytes:
+    key = (folder / KEY).read_bytes()
+    if len(key) != _KEY_BYTES:
+        raise DamagedError(f"{folder / KEY} is damaged")
+    return key
+
+
+def hash_credential(key: bytes, credential: str) -> str:
+    return hashlib.blake2b(credential.encode(), key=key).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    aside: str  # the second name of the damaged database
+    consents_lost: bool
+    withdrawn: tuple[str, ...]
+
+
+def swap(folder: Path, new: Path, done: Swap) -> None:
+    """Put the database `new` in place. The damaged one keeps its log beside it under the name `done.aside`."""
+    rows, aside = folder / ROWS, folder / done.aside
+    write_whole(folder / REPAIRING, json.dumps({**asdict(done), "new": file_identity(new)}).encode())
+    with suppress(FileNotFoundError):
+        if rows.is_file():
+            os.link(rows, aside)  # so that there is never no database at all
+        else:
+            rows.rename(aside)
+    with suppress(FileNotFoundError):
+        log_of(rows).rename(log_of(aside))
+    rows.with_name(f"{ROWS}-shm").unlink(missing_ok=True)
+    settle(folder)
+    new.replace(rows)
+    _remove_marker(folder)
+
+
+def resume_swap(folder: Path) -> Swap | None:
+    """Finish what a killed repair has begun, and return that; None: there is nothing, or it was undone.
+
+    A marker that cannot be read stays: then nothing is known about the log, and no consent can be relied on.
+    """
+    try:
+        marker = json.loads((folder / REPAIRING).read_bytes())
+        rows, new = folder / ROWS, tuple(marker["new"])
+        done = Swap(marker["aside"], marker["consents_lost"], tuple(marker["withdrawn"]))
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+    is_done = file_identity(rows) == new
+    if not is_done:
+        _undo(rows, folder / done.aside)
+    _remove_marker(folder)
+    return done if is_done else None
+
+
+def _undo(rows: Path, aside: Path) -> None:
+    if log_of(aside).exists() and not log_of(rows).exists():
+        log_of(aside).rename(log_of(rows))
+    if aside.exists() and not rows.exists():
+        aside.rename(rows)
+    elif aside.is_file():
+        aside.unlink()
+
+
+def _remove_marker(folder: Path) -> None:
+    settle(folder)
+    (folder / REPAIRING).unlink()
+    settle(folder)

@@ -113,7 +113,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TRIGGER places_of_no_image AFTER DELETE ON images BEGIN
             DELETE FROM places WHERE (scope, sha256) = (old.scope, old.sha256); END""",
     ),
-    (  # `used` and `expires` are record time from here on, `asked` is steady time (see clock.py), `at` the machine's.
+    (  # From here on `used` and `expires` are record time, `asked` is steady time (see retention.py), `at` wall time.
         """CREATE TABLE clock (
             scope TEXT NOT NULL, one INTEGER PRIMARY KEY CHECK (one = 1),
             wall REAL NOT NULL, steady REAL NOT NULL, added REAL NOT NULL, owed REAL NOT NULL,
@@ -130,7 +130,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "UPDATE moments SET asked = used",
         "DELETE FROM flights",
     ),
-    (  # Rule 5 of clock.py.
+    (  # Rule 5 of retention.py.
         "ALTER TABLE clock ADD COLUMN ahead REAL NOT NULL DEFAULT 0",
     ),
 )

@@ -1,12 +1,16 @@
 """Repair of a record: what can be read of a damaged database goes into a new one, and the damaged one is kept aside.
 
 1. Other programs are kept from writing (SQLite's own lock for writers), so that nothing is acknowledged that is lost.
-2. Every row that can be read is written to a new database (see `salvage`), with values that are possible (see `clamp`).
-   A consent to send images counts only where nothing was wrong with the consents; a no always does.
+2. Every row that can be read is written to a new database (`copy_rows`), with values that are possible
+   (`clamp_values`). A consent to send images counts only where nothing was wrong with the consents; a no always does.
 3. Images whose rows are lost become the owner's. Bytes that are no image are kept aside.
-4. The new database takes the place of the damaged one: see `swap`. Programs that have the old one open notice that and
+4. The new database takes the place of the damaged one: see `home`. Programs that have the old one open notice that and
    open the new one: see `storage`.
 5. Images whose bytes are missing, or are not what their sha256 says, are left out.
+
+A row counts if its values have the types of its table, and if what has to be JSON or a sha256 is. One that the tree of
+a table leads to must fit that table; one whose tree is damaged must fit exactly one. A row of `consents` that no tree
+leads to may be an old one, so only a no is taken from there.
 
 What is kept aside goes with the first `forget`, which must leave nothing behind, and by age like everything else: its
 name ends in the record time at which it was put there.
@@ -15,41 +19,45 @@ name ends in the record time at which it was put there.
 from __future__ import annotations
 
 import io
+import json
 import os
+import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
-from sightline.store import images, scope_key
-from sightline.store.bounds import NAMES, Bounds
-from sightline.store.clamp import clamp_image_bytes, clamp_values
-from sightline.store.damage import is_damage
-from sightline.store.database import Database, examine_file
+from sightline.store.database import Database, examine_file, is_damage
 from sightline.store.files import Files
 from sightline.store.home import (
     ASIDE,
     BYTES,
+    KEY,
     NEW,
     REPAIRING,
     ROWS,
     Home,
+    Swap,
     check_folder,
+    create_key,
     drop_unfinished,
+    hash_credential,
     is_there,
     lock_folder,
+    read_key,
+    resume_swap,
+    swap,
 )
-from sightline.store.log import check_log, log_of
+from sightline.store.images import insert_image
 from sightline.store.migrations import STEPS, OtherVersionError, migrate
-from sightline.store.pages import Pages
-from sightline.store.salvage import BATCH, Progress, copy_rows, count_rows
+from sightline.store.retention import MOST_ROWS, NAMES, Bounds, clamp_image_bytes, clamp_values
+from sightline.store.sqlite_files import Pages, Value, check_log, log_of, roots
 from sightline.store.storage import TROUBLES, explain
-from sightline.store.swap import Swap, resume_swap, swap
 
 if sys.platform != "win32":
     import fcntl
@@ -57,6 +65,20 @@ if sys.platform != "win32":
 _PATIENCE = 10.0
 _CHECK_SECONDS = 600.0
 _WRITERS = 120  # the byte of SQLite's file of locks that a writer locks
+BATCH = 256  # pages, or images, between two reports of progress
+_JSON = {
+    "lessons": {"said"},
+    "entries": {"images", "about"},
+    "tellings": {"said"},
+    "receipts": {"labels", "sights", "notes"},
+    "legs": {"legs", "results"},
+}
+_NAMES = {"images": {"sha256"}, "perceptions": {"pixels"}}
+_TYPES: Mapping[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (int, float)}
+_is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, how much of it is done, and how much there is."""
 
 Identify = Callable[[str, bytes], Image | None]
 """Return the image with this sha256 and these bytes; None if they are no image."""
@@ -201,14 +223,14 @@ def _copy(rows: Path, new: Path, *, is_sound: bool, progress: Progress) -> tuple
 
 def _adopt(folder: Path, database: Database, now: float, aside: Path, result: Repaired, identify: Identify) -> None:
     """Make images whose rows are lost the owner's, and move other bytes that no row names aside."""
-    blobs, scope = Files(folder / BYTES), scope_key.scope_of(scope_key.read_in(folder), "")
+    blobs, scope = Files(folder / BYTES), hash_credential(read_key(folder), "")
     named = {name for (name,) in database.rows(NAMES)}
     for name in sorted(set(blobs.names()) - named):
         data = blobs.read(name)
         image = identify(name, data) if data is not None else None
         if image is not None:
             with database.noting() as connection:
-                images.keep(connection, scope, image, now)
+                insert_image(connection, scope, image, now)
             result.adopted += 1
         elif data is not None:
             result.blobs_aside = f"{aside}-blobs"
@@ -241,12 +263,12 @@ def _withdraw(connection: sqlite3.Connection) -> tuple[str, ...]:
 def _renew_key(folder: Path, aside: Path) -> None:
     """Move a damaged key aside, and make a new one. Only the owner finds then what was kept for other credentials."""
     try:
-        scope_key.read_in(folder)
+        read_key(folder)
     except FileNotFoundError:
         pass
     except sqlite3.Error:
-        (folder / scope_key.NAME).rename(aside.with_name(f"{aside.name}-key"))
-    scope_key.make_in(folder)
+        (folder / KEY).rename(aside.with_name(f"{aside.name}-key"))
+    create_key(folder)
 
 
 def _check_images(folder: Path, result: Repaired, progress: Progress) -> None:
@@ -273,3 +295,100 @@ def _check_images(folder: Path, result: Repaired, progress: Progress) -> None:
     finally:
         home.database.close()
     result.left_out = len({name for (name,) in bad} & named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    types: tuple[type, ...]
+    optional: bool  # it may be NULL
+    late: bool  # rows that are older than the column do not have it
+
+    def takes(self, value: Value) -> bool:
+        return self.optional if value is None else isinstance(value, self.types)
+
+
+Shapes = Mapping[str, tuple[_Column, ...]]
+
+
+def copy_rows(pages: Pages, connection: sqlite3.Connection, progress: Progress) -> None:
+    """Write what can be read into the tables of a new database, within a transaction."""
+    shapes = _shapes(connection)
+    for table, rowid, values in _readable(pages, shapes, progress):
+        _insert(connection, table, shapes[table], rowid, values)
+
+
+def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many rows each table has that people know of."""
+    return {
+        table: int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608
+        for table in sorted(_shapes(connection).keys() - {"clock"})
+    }
+
+
+def _shapes(connection: sqlite3.Connection) -> Shapes:
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return {table: tuple(_columns(connection, table)) for table in tables if table != "flights"}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> Iterator[_Column]:
+    for _, name, kind, is_required, default, is_key in connection.execute(f"PRAGMA table_info({table})"):
+        late = default is not None or (not is_required and not is_key)
+        yield _Column(name, _TYPES[kind], not is_required, late)
+
+
+def _readable(pages: Pages, shapes: Shapes, progress: Progress) -> Iterator[tuple[str, int, tuple[Value, ...]]]:
+    """Return all rows with their tables: first those that the trees lead to, then those of leaves without a tree."""
+    trees = {leaf: table for table, root in roots(pages).items() for leaf in pages.leaves(root)}
+    others = set(range(2, pages.count + 1)) - trees.keys() - pages.free()
+    for done, number in enumerate((*trees, *sorted(others))):
+        if done % BATCH == 0:
+            progress("reading", done, len(trees) + len(others))
+        for rowid, values in pages.rows(number):
+            if table := _table_of(values, trees.get(number), shapes):
+                yield table, rowid, values
+
+
+def _table_of(values: tuple[Value, ...], expected: str | None, shapes: Shapes) -> str | None:
+    """Return the table that a row is of. One that no tree leads to must fit exactly one, and no consent is taken."""
+    if expected is not None:
+        return expected if expected in shapes and _fits(values, expected, shapes) else None
+    fitting = [table for table in shapes if table != "clock" and _fits(values, table, shapes)]
+    if len(fitting) != 1 or (fitting == ["consents"] and values[2]):
+        return None
+    return fitting[0]
+
+
+def _fits(values: tuple[Value, ...], table: str, shapes: Shapes) -> bool:
+    columns = shapes[table]
+    if len(values) > len(columns) or not all(column.late for column in columns[len(values) :]):
+        return False
+    pairs = list(zip(columns, values, strict=False))
+    return all(column.takes(value) for column, value in pairs) and all(
+        _is_sound(table, column.name, value) for column, value in pairs
+    )
+
+
+def _is_sound(table: str, column: str, value: Value) -> bool:
+    if column in _NAMES.get(table, ()):
+        return isinstance(value, str) and _is_sha256(value) is not None
+    if column not in _JSON.get(table, ()) or not isinstance(value, str):
+        return True
+    try:
+        json.loads(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _insert(
+    connection: sqlite3.Connection, table: str, columns: tuple[_Column, ...], rowid: int, values: tuple[Value, ...]
+) -> None:
+    """Write a row under its own number: entries and receipts are read in that order."""
+    names = [column.name for column in columns[: len(values)]]
+    if "one" in names:  # the key of `clock`, which is the number of its row
+        values = tuple(rowid if name == "one" else value for name, value in zip(names, values, strict=True))
+    else:
+        names, values = ["rowid", *names], (rowid if 0 < rowid < MOST_ROWS else None, *values)
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({marks})", values)  # noqa: S608

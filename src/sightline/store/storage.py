@@ -27,6 +27,7 @@ import math
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,12 +35,21 @@ from typing import Literal
 
 from sightline.disk import explain_os_error
 from sightline.model.refusal import Code, Refusal
-from sightline.store.bounds import Bounds
-from sightline.store.damage import DamagedError, Examination, is_damage
-from sightline.store.database import examine_file, file_state, is_busy, is_full
-from sightline.store.home import REPAIRING, ROWS, Home, find_record_obstacle
-from sightline.store.log import log_of
+from sightline.store.database import (
+    DamagedError,
+    Database,
+    Examination,
+    examine_file,
+    file_state,
+    is_busy,
+    is_damage,
+    is_full,
+)
+from sightline.store.files import Blobs, Files
+from sightline.store.home import BYTES, REPAIRING, ROWS, Home, check_folder, find_record_obstacle
 from sightline.store.migrations import OtherVersionError
+from sightline.store.retention import NAMES, Bounds
+from sightline.store.sqlite_files import log_of
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
@@ -278,3 +288,50 @@ def describe_trouble(folder: Path | None, trouble: Exception) -> tuple[str, str]
     if isinstance(trouble, OSError):
         return explain_os_error(trouble)
     return str(trouble), "check that its folder can be read and written, and try again"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    trouble: Refusal | None = None  # why the record cannot be used, or not be written
+    missing: int = 0  # images whose bytes are not there
+    complete: bool = True  # false: the time was up before everything was looked at
+
+
+def check_health(folder: Path, seconds: float) -> Health:
+    """Look for damage, for images without bytes, and for what keeps the record from being written.
+
+    It takes at most so many seconds.
+    """
+    until, rows = time.monotonic() + seconds, folder / ROWS
+    try:
+        check_folder(folder)
+        if not rows.exists():
+            return Health(_explain_obstacle(folder))
+        found = examine_file(rows, seconds)
+        if found.damage:
+            raise DamagedError(found.damage[0])
+        missing, complete = _count_missing(rows, Files(folder / BYTES, create=False), until)
+    except TROUBLES as trouble:
+        return Health(explain(folder, trouble))
+    return Health(_explain_obstacle(folder), missing, found.complete and complete)
+
+
+def _explain_obstacle(folder: Path) -> Refusal | None:
+    obstacle = find_record_obstacle(folder)
+    return explain(folder, obstacle) if obstacle else None
+
+
+def _count_missing(rows: Path, blobs: Blobs, until: float) -> tuple[int, bool]:
+    """Return how many images have no bytes, and whether all were looked at."""
+    database = Database.read_only(rows)
+    missing = 0
+    try:
+        for (name,) in database.rows(NAMES):
+            if time.monotonic() > until:
+                return missing, False
+            missing += not blobs.holds(name)
+    except ValueError as wrong:  # which is no sha256
+        raise DamagedError(str(wrong)) from None
+    finally:
+        database.close()
+    return missing, True

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from sightline.model.asking import LOCAL
-from sightline.model.ports import Http, Record, Seer
+from sightline.model.ports import Http, Seer, Store
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -308,6 +308,6 @@ def find_named_receiver(settings: Settings, model: str | None = None) -> str:
     return one.receiver
 
 
-def is_consented(record: Record) -> Consented:
+def is_consented(record: Store) -> Consented:
     """Return a function that says whether the user lets a provider have images."""
-    return lambda provider: record.consents().get(provider)
+    return lambda provider: record.policy.read_consents().get(provider)

@@ -21,7 +21,7 @@ from time import monotonic
 
 from sightline.model.asking import LOCAL, Answer, Question, Usage, bounded
 from sightline.model.facts import NO_FORM, Description
-from sightline.model.ports import Record, Seer
+from sightline.model.ports import Seer, Store
 from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
 from sightline.model.scene import Json
@@ -69,7 +69,7 @@ def ground_by(settings: Settings) -> Grounds:
 class VisionService:
     def __init__(
         self,
-        record: Record,
+        record: Store,
         choose: Choose,
         grounds: Grounds = lambda candidate: NO_FORM,
         price: Price = price_answer,
@@ -124,7 +124,7 @@ class VisionService:
     async def note(self, scope: str, *entries: Entry) -> None:
         """Write entries into the ledger."""
         for entry in entries:
-            await self._threads.run(scope, self._record.note, scope, entry)
+            await self._threads.run(scope, self._record.ledger.add_entry, scope, entry)
 
     def find_description(
         self, scope: str, sha256: str, candidates: Sequence[Candidate], cache: CacheRule
@@ -132,7 +132,7 @@ class VisionService:
         """Return the description of an image that the record holds, by the best candidate that has given one."""
         for each in candidates:
             if each.name and cache.version is not None and cache.reads(each.name):
-                known = self._record.description(scope, sha256, each.name, cache.version(self._grounds(each)))
+                known = self._record.descriptions.read(scope, sha256, each.name, cache.version(self._grounds(each)))
                 if known is not None:
                     return known
         return None
@@ -255,7 +255,7 @@ class VisionService:
         if cache.save is not None:
             return await self._threads.run(request.scope, cache.save, result, version)
         said = result.as_description(request.sha256s[0])
-        await self._threads.run(request.scope, self._record.keep_description, request.scope, said, version)
+        await self._threads.run(request.scope, self._record.descriptions.keep, request.scope, said, version)
         return None
 
 

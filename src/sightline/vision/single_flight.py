@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from sightline.model.ports import Flight, Record
+from sightline.model.ports import Lease, Store
 from sightline.model.scene import Json
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class SharedFlight:
     A failure is not shared: it may be the fault of a key or a connection that only that process has.
     """
 
-    def __init__(self, record: Record, patience: float = _PATIENCE) -> None:
+    def __init__(self, record: Store, patience: float = _PATIENCE) -> None:
         self._record = record
         self._patience = patience
 
@@ -98,8 +98,8 @@ class SharedFlight:
 
         `encode` returns None for a failure.
         """
-        flight, end = Flight(scope, name, secrets.token_hex(8)), time.monotonic() + self._patience
-        while ahead := await asyncio.to_thread(self._record.claim, flight, since, _LEASE):
+        flight, end = Lease(scope, name, secrets.token_hex(8)), time.monotonic() + self._patience
+        while ahead := await asyncio.to_thread(self._record.descriptions.claim_lease, flight, since, _LEASE):
             answer = await self._wait_for(replace(flight, owner=ahead), end)
             if answer is not None:
                 return answer
@@ -107,16 +107,16 @@ class SharedFlight:
                 return await work()
         return await self._work(flight, work, encode)
 
-    async def _wait_for(self, ahead: Flight, end: float) -> str | None:
+    async def _wait_for(self, ahead: Lease, end: float) -> str | None:
         """Return the answer of another process; None: it failed, or `end` has passed."""
         while time.monotonic() < end:
-            known, answer = self._record.landed(ahead)
+            known, answer = self._record.descriptions.read_lease(ahead)
             if answer is not None or not known:
                 return answer
             await asyncio.sleep(_POLLED)
         return None
 
-    async def _work(self, flight: Flight, work: Callable[[], Awaitable[T]], encode: Callable[[T], str | None]) -> T:
+    async def _work(self, flight: Lease, work: Callable[[], Awaitable[T]], encode: Callable[[T], str | None]) -> T:
         """Do the work under the lease; whatever becomes of it, no process keeps waiting."""
         over = asyncio.Event()
         renewing = asyncio.ensure_future(self._renew(flight, over))
@@ -128,11 +128,11 @@ class SharedFlight:
         finally:
             over.set()
             await renewing  # or it would claim a flight that has landed
-            await asyncio.to_thread(self._record.land, flight, answer)
+            await asyncio.to_thread(self._record.descriptions.finish_lease, flight, answer)
 
-    async def _renew(self, flight: Flight, over: asyncio.Event) -> None:
+    async def _renew(self, flight: Lease, over: asyncio.Event) -> None:
         while not over.is_set():
             try:
                 await asyncio.wait_for(over.wait(), _RENEWED)
             except TimeoutError:
-                await asyncio.to_thread(self._record.claim, flight, 0.0, _LEASE)
+                await asyncio.to_thread(self._record.descriptions.claim_lease, flight, 0.0, _LEASE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sightline.model.refusal import Refusal
 
 if TYPE_CHECKING:  # some verbs must start quickly
-    from sightline.model.ports import Record
+    from sightline.model.ports import PolicyStore, Store
     from sightline.model.profile import Lesson, ToolImages
     from sightline.model.scene import Json
     from sightline.settings import Settings
@@ -35,7 +35,7 @@ def quiet(name: str, *, when: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Record]:
+def opened(settings: Settings) -> Iterator[Store]:
     """Open the record to look at it or to note something."""
     from sightline.store import open_record  # SQLite loads when it is used
 
@@ -47,7 +47,7 @@ def opened(settings: Settings) -> Iterator[Record]:
 
 
 @contextmanager
-def kept(settings: Settings) -> Iterator[Record | Refusal]:
+def kept(settings: Settings) -> Iterator[Store | Refusal]:
     """Open the record on the disk, or return why that is not possible: for verbs that must change it."""
     from sightline.store import open_on_disk
 
@@ -67,10 +67,10 @@ def bytes_in(settings: Settings) -> int:
     return sum(path.stat().st_size for path in settings.folder.rglob("*") if path.is_file())
 
 
-def learnt(record: Record) -> list[dict[str, Json]]:
+def learnt(policy: PolicyStore) -> list[dict[str, Json]]:
     return [
         {"upstream": upstream, "model": model, "learnt": describe_lesson(lesson), "why": lesson.why}
-        for upstream, model, lesson in record.lessons()
+        for upstream, model, lesson in policy.list_lessons()
     ]
 
 

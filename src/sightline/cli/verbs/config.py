@@ -16,7 +16,7 @@ from sightline.model.scene import Json
 from sightline.settings import KEYS, Settings, find, load
 
 if TYPE_CHECKING:
-    from sightline.model.ports import Record
+    from sightline.model.ports import PolicyStore
     from sightline.model.profile import Profile, WireName
 
 EXAMPLE = """  sightline config show
@@ -70,7 +70,7 @@ def _show(settings: Settings) -> Outcome:
         key.name: {"value": settings.shown(key.name), "source": settings.sources[key.name]} for key in KEYS
     }
     with opened(settings) as record:
-        lessons: list[Json] = [dict(lesson) for lesson in learnt(record)]
+        lessons: list[Json] = [dict(lesson) for lesson in learnt(record.policy)]
     found: dict[str, Json] = {
         "file": str(settings.file),
         "settings": decided,
@@ -177,8 +177,8 @@ def _names(settings: Settings, upstream: str) -> set[str]:
     return {upstream, *([receiver(own)] if own else names_of(settings, upstream))}
 
 
-def _forget_lessons(record: Record, upstreams: Iterable[str], model: str) -> bool | Refusal:
-    found = [record.forget_lesson(each, model) for each in upstreams]
+def _forget_lessons(policy: PolicyStore, upstreams: Iterable[str], model: str) -> bool | Refusal:
+    found = [policy.forget_lesson(each, model) for each in upstreams]
     return next((each for each in found if isinstance(each, Refusal)), any(found))
 
 
@@ -188,7 +188,9 @@ def _forget(settings: Settings, name: str) -> Outcome:
         return split
     upstream, model = split
     with kept(settings) as record:
-        known = record if isinstance(record, Refusal) else _forget_lessons(record, _names(settings, upstream), model)
+        known = (
+            record if isinstance(record, Refusal) else _forget_lessons(record.policy, _names(settings, upstream), model)
+        )
     if isinstance(known, Refusal):
         return known
     if not known:

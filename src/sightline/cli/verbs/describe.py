@@ -154,7 +154,7 @@ def _check_overlay(command: Describe, file: Path, *, force: bool) -> Refusal | N
 
 def _draw(at: Door, found: Analysis, reference: str, file: Path, *, force: bool) -> Refusal | None:
     """Draw on the image of the record, which is the one that was looked at, whatever has become of its file."""
-    image = at.record.image(at.reach, found.images[0].sha256)
+    image = at.record.images.read(at.reach, found.images[0].sha256)
     if image is None:
         return Refusal(
             "unavailable",

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from sightline.cli.terminal import CliAnswer, Outcome, add_json, read_settings, warn
 from sightline.cli.verbs import kept
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.refusal import Refusal
 from sightline.settings import Settings
 
@@ -31,7 +31,7 @@ def run(args: Namespace) -> Outcome:
     return CliAnswer({"forgotten": gone or "all"}, [f"forgotten: {said}"])
 
 
-def _forget(record: Record, args: Namespace) -> str | Refusal:
+def _forget(record: Store, args: Namespace) -> str | Refusal:
     """Return what was forgotten, by its name; empty: all."""
     chosen = None if args.all else _choose(record, args.sha)
     if isinstance(chosen, Refusal):
@@ -56,7 +56,7 @@ def _remove(trouble: Refusal, settings: Settings, *, whole: bool) -> str | Refus
     return refusal or ""
 
 
-def _choose(record: Record, text: str) -> str | Refusal:
+def _choose(record: Store, text: str) -> str | Refusal:
     from sightline.sources import reference
     from sightline.sources.reference import Stored
 
@@ -70,5 +70,5 @@ def _choose(record: Record, text: str) -> str | Refusal:
         return Refusal("invalid_input", f"{text!r:.100} names no image", "write sha256: and its digits")
     if asked.exact:
         return asked.sha256
-    found = record.remembered(asked.sha256)
+    found = record.find_remembered(asked.sha256)
     return found if isinstance(found, Refusal) else reference.only(asked, found)

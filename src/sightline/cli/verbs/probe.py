@@ -122,7 +122,7 @@ def _remember(settings: Settings, upstream: str, model: str, trial: Trial) -> bo
     if lesson is None or settings.record == "memory":
         return False
     with opened(settings) as record:
-        return record.learn(upstream, model, lesson, trial.days) is None
+        return record.policy.keep_lesson(upstream, model, lesson, trial.days) is None
 
 
 def _report(trial: Trial, upstream: str, model: str, *, remembered: bool) -> dict[str, Json]:

@@ -47,7 +47,7 @@ def run(args: Namespace) -> Outcome:
     from sightline.settings.upstreams import called
 
     with opened(settings) as record:
-        spent = record.trouble() or record.spent()
+        spent = record.find_trouble() or record.ledger.sum_spending()
     if isinstance(spent, Refusal):
         return spent
     rows = [{"day": each.day, "seer": each.seer, **_figures([each])} for each in spent]
@@ -57,7 +57,7 @@ def run(args: Namespace) -> Outcome:
 
 def _list_receipts(settings: Settings, most: int) -> Outcome:
     with opened(settings) as record:
-        found = record.trouble() or record.receipts(min(most, sys.maxsize))
+        found = record.find_trouble() or record.ledger.list_receipts(min(most, sys.maxsize))
     if isinstance(found, Refusal):
         return found
     return CliAnswer({"receipts": [each.as_json() for each in found]}, _receipt_lines(found))

@@ -15,7 +15,7 @@ from sightline.model.refusal import Refusal
 if TYPE_CHECKING:
     from sightline.commands import values
     from sightline.commands.values import Command
-    from sightline.model.ports import Record
+    from sightline.model.ports import Store
     from sightline.settings import Settings
 
 EXAMPLE = """  sightline vision-proxy status
@@ -71,15 +71,15 @@ def _note(command: Command, settings: Settings) -> None:
     from sightline.commands.answer import note_command
 
     with opened(settings) as record:
-        record.note(record.scope_of(""), note_command(command))
+        record.ledger.add_entry(record.scope_of(""), note_command(command))
 
 
-def _list_images(settings: Settings, record: Record) -> Iterator[str]:
+def _list_images(settings: Settings, record: Store) -> Iterator[str]:
     """List the images that were asked about, each with what was asked of it last."""
     from sightline.settings.upstreams import called
 
     latest: dict[str, str] = {}
-    for entry in record.entries():
+    for entry in record.ledger.list_entries():
         for sha256 in entry.images if entry.seer else ():  # of a joint look the command is noted apart
             latest.pop(sha256, None)
             asked = str(entry.about.get("question") or "described")
@@ -119,7 +119,7 @@ def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
 
     if command.answer == "list":
         with opened(settings) as record:
-            consents = dict(record.consents())
+            consents = dict(record.policy.read_consents())
         return terminal.CliAnswer({"consents": {**consents}}, list_consents(settings, consents))
     provider = find_provider(settings, command.provider)
     if isinstance(provider, Refusal):
@@ -128,7 +128,7 @@ def _consent(command: values.Consent, settings: Settings) -> terminal.Outcome:
         return Refusal("unavailable", "the record is in memory", "sightline config set record disk")
     given = command.answer == "yes"
     with kept(settings) as record:
-        no = record if isinstance(record, Refusal) else record.consent(provider, given)
+        no = record if isinstance(record, Refusal) else record.policy.set_consent(provider, given)
     if no:
         return replace(no, what=f"the consent could not be written: {no.what}")
     sentence = describe_consent(settings, provider, given=given)

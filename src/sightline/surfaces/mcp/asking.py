@@ -22,7 +22,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.passes.words import SENT
 from sightline.surfaces.mcp.folders import paths
 
@@ -123,26 +123,40 @@ def _read(found: Mapping[str, object], needs: Needs) -> Answers:
     )
 
 
-class _Agreed:
-    """A record in which one provider is agreed to; in the record itself it is not."""
+class _AgreedPolicy:
+    """A policy in which one provider has consent; the record itself does not say so."""
 
-    def __init__(self, record: Record, provider: str) -> None:
+    def __init__(self, record: Store, provider: str) -> None:
         self._record, self._provider = record, provider
 
-    def consents(self) -> Mapping[str, bool]:
-        """The owner's no is a no, and may be there where the record cannot be read."""
-        found = self._record.consents()
-        return found if self._record.trouble() else {self._provider: True, **found}
+    def read_consents(self) -> Mapping[str, bool]:
+        """Return the consents. The owner's no counts, and may be there where the record cannot be read."""
+        found = self._record.policy.read_consents()
+        return found if self._record.find_trouble() else {self._provider: True, **found}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record.policy, name)
+
+
+class _AgreedStore:
+    """A record with that policy."""
+
+    def __init__(self, record: Store, provider: str) -> None:
+        self._record = record
+        self.policy = _AgreedPolicy(record, provider)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._record, name)
 
 
-def agreed(record: Record, provider: str) -> Record:
-    """The record for somebody who has agreed for themselves alone; the same one each time, as seers are kept by it."""
+def agreed(record: Store, provider: str) -> Store:
+    """Return the record for a caller whose consent counts for that caller alone.
+
+    It is the same one each time, since seers are cached by it.
+    """
     return _agreed(cast("Any", record), provider)
 
 
 @lru_cache(64)
-def _agreed(record: Record, provider: str) -> Record:
-    return cast("Record", _Agreed(record, provider))
+def _agreed(record: Store, provider: str) -> Store:
+    return cast("Store", _AgreedStore(record, provider))

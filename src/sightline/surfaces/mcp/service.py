@@ -220,7 +220,7 @@ class Service:
         """The owner's word counts for good and everywhere. Anybody may have found an open port: theirs counts for
         themselves, and for the one call where the next one may be somebody else's."""
         if door.owner:
-            return await asyncio.to_thread(door.record.consent, provider, given=True)
+            return await asyncio.to_thread(door.record.policy.set_consent, provider, given=True)
         if self._is_told_apart(caller):
             self._agreed.put((*caller, provider), value=True)
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from sightline.dial import Dialler, Exchange
 from sightline.engine import Engine, Reading
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
@@ -46,7 +46,7 @@ class Proxy:
         engine: Engine,
         dialler: Dialler,
         directory: Directory,
-        record: Record,
+        record: Store,
         say: Callable[[Receipt], None] = lambda receipt: None,
         patience: float = 10.0,
         token: str = "",
@@ -59,7 +59,7 @@ class Proxy:
     ) -> None:
         self._engine = engine
         self._directory = directory
-        self._record = record
+        self._scope_of = record.scope_of
         self._say = say
         self._patience = patience  # seconds without an answer before a stream is kept alive
         self._token = token  # whoever brings it may come from another machine; empty: only this one is served
@@ -69,7 +69,7 @@ class Proxy:
         self._mounts = mounts or {}  # other applications, each at a path of its own
         self._memory = memory or MemoryBudget()  # of the bodies under way
         self._reader = Reader(engine)
-        asides = None if tools is None else Asides(engine, record, tools)
+        asides = None if tools is None else Asides(engine, record.conversations, tools)
         unwanted = asides.unwanted if asides else lambda visitor, model: None
         self._asking = Asking(engine, dialler, self._metrics, self._tell, unwanted, patience)
         self._offering = Offering(asides, self._asking, self._reader, self._tell, patience) if asides else None
@@ -100,7 +100,7 @@ class Proxy:
             line: Line | None = scope.get("extensions", {}).get(LINE)
             rewriter = LocationRewriter(request, way, self._directory, path)
             reply = Reply(send, wire, heard=way.wire is not None, line=line, rewriter=rewriter)
-            await self._let_in(Errand(request, way, reply, self._record), receive, line)
+            await self._let_in(Errand(request, way, reply, self._scope_of), receive, line)
 
     async def _turned_away(
         self, request: Request, reply: Reply, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from sightline.engine import Engine, Reading
 from sightline.model.edit import Edit
-from sightline.model.ports import Record
+from sightline.model.ports import ConversationStore
 from sightline.model.profile import WireName
 from sightline.model.records import Answered
 from sightline.model.scene import Json
@@ -99,9 +99,9 @@ class Aside:
 
 
 class Asides:
-    def __init__(self, engine: Engine, record: Record, tools: Tools) -> None:
+    def __init__(self, engine: Engine, conversations: ConversationStore, tools: Tools) -> None:
         self.engine = engine
-        self._record = record
+        self._conversations = conversations
         self._tools = tools
         self._lookers = ThreadPoolExecutor(_LOOKERS, "sightline-look")
         self._turns = FairSemaphore(_LOOKERS)
@@ -113,7 +113,7 @@ class Asides:
 
     async def woven(self, reading: Reading, way: Route, visitor: Visitor) -> Woven:
         """With our calls and results in their places."""
-        if not self._record.answers_in_legs(visitor.scope) or not isinstance(reading.texts, Document):
+        if not self._conversations.has_answers(visitor.scope) or not isinstance(reading.texts, Document):
             return Woven()
         if not value_in(reading.tree, "tools"):  # without any, some upstreams take no calls either
             return Woven()
@@ -121,7 +121,7 @@ class Asides:
         runs = await self.engine.offload(reading, _runs, loop, reading.tree)
         found: dict[str, list[Answered]] = {}
         keys = list({_key(way.api, sign) for _, sign in runs})
-        for each in await asyncio.to_thread(self._record.answered, visitor.scope, keys):
+        for each in await asyncio.to_thread(self._conversations.read_answers, visitor.scope, keys):
             found.setdefault(each.key, []).append(each)
         names = await self.engine.offload(reading, self.engine.names, reading) if found else ()
         edits: list[Edit] = []
@@ -202,12 +202,12 @@ class Asides:
             return [result for result in kept.results if isinstance(result, dict)]
         calls = [loop.reads(ask) for ask, *_ in Past.read(kept.legs[-1]).asks]
         results = [loop.result(call, _INTERRUPTED) for call in calls if isinstance(call, Called)]
-        await asyncio.to_thread(self._record.settle, scope, kept, results)  # which a record may not be able to
+        await asyncio.to_thread(self._conversations.keep_results, scope, kept, results)  # if the disk takes it
         return results
 
     def _again(self, scope: str, kept: Answered) -> Answered:
         same = (kept.visible, kept.before)
-        found = self._record.answered(scope, [kept.key])
+        found = self._conversations.read_answers(scope, [kept.key])
         return next((each for each in found if (each.visible, each.before) == same), replace(kept, results=()))
 
     # What an answer becomes.
@@ -237,7 +237,7 @@ class Asides:
         legs = [past.as_json() for past in pasts]
         answered = Answered(_key(aside.wire, sign), sign.visible, before, legs, None if beside else (), time.time())
         scope = aside.visitor.scope
-        keeping = asyncio.ensure_future(asyncio.to_thread(self._record.keep_answered, scope, answered))
+        keeping = asyncio.ensure_future(asyncio.to_thread(self._conversations.keep_answer, scope, answered))
         if beside:
             key = (scope, answered.key, answered.visible, answered.before)
             task = self._running[key] = asyncio.ensure_future(self._settled(aside, leg, answered, keeping))
@@ -252,7 +252,7 @@ class Asides:
             results = await self._called(aside, leg, last=False)
         finally:  # also where we end before they do: whoever comes next need not wait for them
             await keeping
-            await asyncio.to_thread(self._record.settle, aside.visitor.scope, answered, results)
+            await asyncio.to_thread(self._conversations.keep_results, aside.visitor.scope, answered, results)
         return results
 
     async def close(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sightline.engine import Reading
-from sightline.model.ports import Record
 from sightline.model.upstream import Visitor
 from sightline.surfaces.proxy.headers import Request, credential_of, lent
 from sightline.surfaces.proxy.reply import Reply
@@ -11,13 +12,13 @@ from sightline.surfaces.proxy.routes import Route
 
 
 class Errand:
-    __slots__ = ("_record", "_visitor", "reply", "request", "way")
+    __slots__ = ("_scope_of", "_visitor", "reply", "request", "way")
 
-    def __init__(self, request: Request, way: Route, reply: Reply, record: Record) -> None:
+    def __init__(self, request: Request, way: Route, reply: Reply, scope_of: Callable[[str], str]) -> None:
         self.request = request
         self.way = way
         self.reply = reply
-        self._record = record
+        self._scope_of = scope_of
         self._visitor: Visitor | None = None
 
     @property
@@ -25,7 +26,7 @@ class Errand:
         """Who asks. Only on a wire: of other requests nothing is remembered."""
         if self._visitor is None:
             assert self.way.wire is not None
-            scope = self._record.scope_of(credential_of(self.request, self.way))
+            scope = self._scope_of(credential_of(self.request, self.way))
             self._visitor = Visitor(self.way.upstream, self.way.wire.name, scope, lent(self.request, self.way))
         return self._visitor
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from sightline.engine import Reading
 from sightline.model.fence import plain
-from sightline.model.ports import Record
+from sightline.model.ports import Store
 from sightline.model.receipt import Filed, Omission, Receipt
 from sightline.model.scene import Json
 from sightline.surfaces.proxy.headers import Request, credential_of
@@ -41,7 +41,7 @@ _WARNED = 1024  # models of clients that a word was said about: names come from 
 class Watch:
     def __init__(
         self,
-        record: Record,
+        record: Store,
         write: Callable[[Mapping[str, Json]], None] | None = None,
         warn: Callable[[Omission], None] = lambda omission: None,
     ) -> None:
@@ -59,15 +59,15 @@ class Watch:
 
     def _notice(self, omission: Omission) -> None:
         """A word for all who share the record, once; beside the loop, since the record may be slow."""
-        known = {(one.client, one.model) for one in self._record.omissions()}
-        self._record.omit(omission)
+        known = {(one.client, one.model) for one in self._record.conversations.list_omissions()}
+        self._record.conversations.note_omission(omission)
         if (omission.client, omission.model) not in known:
             self._warn(omission)
 
     def prepared(self, request: Request, way: Route, receipt: Receipt) -> None:
         request.passing.receipt = receipt
         scope = self._record.scope_of(credential_of(request, way))
-        self._record.file(scope, Filed(receipt, way.api, labels(request)))
+        self._record.ledger.file_receipt(scope, Filed(receipt, way.api, labels(request)))
 
     def ended(self, request: Request, status: int, way: Route | None = None) -> None:
         """Without a way it was refused before it had one."""

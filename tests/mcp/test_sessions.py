@@ -13,7 +13,7 @@ import pytest
 
 from sightline.engine.offload import Offload
 from sightline.look.doors import door
-from sightline.server.budget import MemoryBudget
+from sightline.server.bodies import MemoryBudget
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import Mount

@@ -13,8 +13,7 @@ from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.server import LINE, Line
-from sightline.server.bodies import ClientDisconnected
-from sightline.server.budget import MemoryBudget, Reservation
+from sightline.server.bodies import ClientDisconnected, MemoryBudget, Reservation
 from sightline.surfaces.proxy.asides import Asides, Tools
 from sightline.surfaces.proxy.asking import Asking
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Message, Receive, Send, taken

@@ -11,8 +11,7 @@ from typing import Any
 
 from sightline.model.refusal import Refusal
 from sightline.server import Line, asgi
-from sightline.server.bodies import Beginning, read_body, receive_body
-from sightline.server.budget import MemoryBudget, Reservation
+from sightline.server.bodies import Beginning, MemoryBudget, Reservation, read_body, receive_body
 
 Message = asgi.Message
 Receive = asgi.Receive

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sightline.engine import Engine, Reading
 from sightline.model.refusal import Refusal
-from sightline.server.budget import Reservation
+from sightline.server.bodies import Reservation
 from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Unpacking
 from sightline.surfaces.proxy.commands import without_commands
 from sightline.surfaces.proxy.errand import Errand

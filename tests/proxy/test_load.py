@@ -18,7 +18,7 @@ import pytest
 
 from sightline.engine import MOST_IMAGES, MOST_MESSAGES
 from sightline.server import bodies
-from sightline.surfaces.proxy import reader
+from sightline.surfaces.proxy import bodies as proxy_bodies
 from tests.proxy.raw import Got, exchange, head, plug, until
 from tests.proxy.running import Running, sightline
 from tests.requirements import requirement
@@ -183,7 +183,7 @@ def test_the_largest_real_bodies_are_read(tmp_path: Path) -> None:
 
 @requirement("load.memory")
 def test_large_requests_under_way_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MOST_VALUES_HELD", 150_000)
+    monkeypatch.setattr(proxy_bodies, "MOST_VALUES_HELD", 150_000)
     large, hang = a_conversation(30_000), Hang()
     with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
         got: list[Got] = []

@@ -18,8 +18,7 @@ from sightline.cli.verb import say
 from sightline.model.receipt import Omission, Receipt
 from sightline.server import serve_app
 from sightline.sources.file import Policy
-from sightline.surfaces.proxy.metrics import Metrics
-from sightline.surfaces.proxy.watch import Watch
+from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
 
 _TERMINATED = 128 + signal.SIGTERM
 
@@ -94,14 +93,14 @@ async def _listen(
         if not manner.proxies:
             await serve_app(compose.only(mcp, manner.token), listening, ready, signals)
             return
-        watch = Watch(whole.record, logs.write, _log_omission) if manner.as_json else Watch(whole.record, None, _warn)
+        request_log = RequestLog(whole.record, *((logs.write, _log_omission) if manner.as_json else (None, _warn)))
         said = _tell if tells else _keep_quiet
         proxy = compose.proxy(
             whole,
             said,
             token=manner.token,
             reach=manner.reach,
-            watch=watch,
+            request_log=request_log,
             metrics=manner.metrics,
             mcp=mcp,
         )

@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
     from sightline.cli import compose
     from sightline.cli.listening import Manner, in_front
     from sightline.cli.workers import side_by_side
-    from sightline.surfaces.proxy.metrics import Metrics, Together
+    from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
     if no := _unservable(settings, args.upstream):
         listening.close()
@@ -71,7 +71,7 @@ def run(args: Namespace) -> int:
     named, looked_for = compose.reaches(settings, args.root, args.host)
 
     address = url_on(listening)
-    together = Together(args.workers) if args.workers > 1 else None
+    together = SharedCounts(args.workers) if args.workers > 1 else None
 
     def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
         if as_json:

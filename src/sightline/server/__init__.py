@@ -12,7 +12,7 @@ What it relies on, beyond the documentation of asyncio (`tests/server` fails whe
 - CPython: `PyByteArray_FromStringAndSize(NULL, n)` does not touch the memory.
 """
 
-from sightline.server.asgi import AT_ONCE, LINE, App, Line, Message, Receive, Send
+from sightline.server.asgi import AT_ONCE, LINE, App, Line, Message, Receive, Scope, Send
 from sightline.server.runner import serve_app
 
-__all__ = ["AT_ONCE", "LINE", "App", "Line", "Message", "Receive", "Send", "serve_app"]
+__all__ = ["AT_ONCE", "LINE", "App", "Line", "Message", "Receive", "Scope", "Send", "serve_app"]

@@ -21,7 +21,6 @@ from typing import Any, Protocol
 from sightline.server.asgi import AT_ONCE, LINE, App, Headers, Message
 from sightline.server.bodies import allocate
 
-
 log = logging.getLogger("sightline")
 
 # A body of which at least this much is still to come is read straight into its final place.

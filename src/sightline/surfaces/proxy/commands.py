@@ -34,7 +34,7 @@ class Commands:
 
     def find(self, reading: Reading, route: Route) -> str | None:
         """Return the command that a request is, or None."""
-        if route.endpoint.counts or (command := newest(_messages(reading, route), command_in)) is None:
+        if route.endpoint.counts or (command := newest(_find_messages(reading, route), command_in)) is None:
             return None
         return None if demands_data(reading.tree) else command
 
@@ -52,14 +52,14 @@ class Commands:
 
 def remove_commands(reading: Reading, route: Route) -> bytes | None:
     """Return the body without earlier commands and their answers; None: there are none."""
-    kept = without(_messages(reading, route), command_in)
+    kept = without(_find_messages(reading, route), command_in)
     if kept is None or not isinstance(reading.texts, Document):
         return None
     assert route.wire is not None
     return b"".join(reading.texts.splice([Rebuild((route.wire.items,), kept)]))
 
 
-def _messages(reading: Reading, route: Route) -> list[Json]:
+def _find_messages(reading: Reading, route: Route) -> list[Json]:
     """Return all messages, if there may be a command in them; a bare text is one message of the user."""
     assert route.wire is not None
     if isinstance(reading.texts, Document) and _SIGN not in reading.texts.skeleton:

@@ -20,7 +20,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Visitor
 from sightline.server import Line, Receive
 from sightline.surfaces.proxy.headers import Request, find_credential, lend_headers
-from sightline.surfaces.proxy.response import ClientResponse, convert_to_events, lacks_events
+from sightline.surfaces.proxy.response import STREAM_HEADERS, ClientResponse, convert_to_events, lacks_events
 from sightline.surfaces.proxy.routes import Route
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class _Closable(Protocol):
 
 
 class RequestContext:
-    __slots__ = ("_caller", "_patience", "_record", "entry", "request", "response", "route", "streams")
+    __slots__ = ("_caller", "_record", "entry", "patience", "request", "response", "route", "streams")
 
     def __init__(
         self,
@@ -62,8 +62,8 @@ class RequestContext:
         self.response = response
         self.entry = entry or LogEntry()
         self.entry.route = route
+        self.patience = patience
         self.streams = False  # the client asks for a stream; known once its body has been read
-        self._patience = patience
         self._record = record
         self._caller: Visitor | None = None
 
@@ -77,10 +77,6 @@ class RequestContext:
             self._caller = Visitor(route.upstream, route.wire.name, scope, lend_headers(self.request, route))
         return self._caller
 
-    @property
-    def patience(self) -> float:
-        return self._patience
-
     async def keep_alive(self, work: Awaitable[T]) -> T:
         """Return what the work returns. Until then, send a keep-alive every `patience` seconds, if the wire has one."""
         wire = self.route.wire
@@ -88,7 +84,7 @@ class RequestContext:
             return await work
         task = asyncio.ensure_future(work)
         try:
-            while not (await asyncio.wait({task}, timeout=self._patience))[0]:
+            while not (await asyncio.wait({task}, timeout=self.patience))[0]:
                 await self.response.send_keep_alive()
         except BaseException:
             task.add_done_callback(_close_result)
@@ -107,7 +103,7 @@ class RequestContext:
         if isinstance(events, Refusal):
             await self.response.refuse(events)
         elif events is not None:
-            await self.response.send_events(exchange, events)
+            await self.response.replace_body(exchange, STREAM_HEADERS, events)
         else:
             await self.response.relay(exchange)
 

@@ -32,17 +32,8 @@ from sightline.model.upstream import Directory, is_loopback
 from sightline.surfaces.proxy.routes import Headers, Route, find_route
 
 _HOP_BY_HOP = frozenset(  # what concerns one connection, not the request or the response
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding"
+    b" upgrade".split()
 )
 TOKEN = b"x-sightline-token"
 """Where a client of another machine says that it may come: never the header that carries the provider's key."""

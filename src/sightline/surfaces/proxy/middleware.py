@@ -72,8 +72,7 @@ def _is_here(authority: bytes) -> bool:
 
 def refuse_websockets(app: App, refuse: Refuse) -> App:
     async def refused(scope: Scope, receive: Receive, send: Send) -> None:
-        offers = scope["method"] == "GET" and (value for name, value in scope["headers"] if name == b"upgrade")
-        if offers and next(offers, b"").lower() == b"websocket":
+        if scope["method"] == "GET" and dict(reversed(scope["headers"])).get(b"upgrade", b"").lower() == b"websocket":
             await refuse(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
         else:
             await app(scope, receive, send)

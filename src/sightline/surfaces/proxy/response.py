@@ -46,7 +46,7 @@ _UNKNOWN = Refusal(
     "a stream was asked for, and the upstream answered something else",
     "see whether its address is right and leads to this API",
 )
-_MOST_UNLISTENED = 64 * 1024  # so much of a stream may have gone out before it is listened to
+_MOST_WRITTEN = 64 * 1024  # so much of a stream may have gone out before it is listened to
 _RETRY_AFTER = 2
 _NO_STATUS = Refusal("unavailable", "the upstream answered with a status that is none", "")
 _WITHHELD = Refusal(
@@ -55,7 +55,7 @@ _WITHHELD = Refusal(
     " request to another provider",
     "check the address of the upstream, which sightline doctor shows",
 )
-_STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
+STREAM_HEADERS = [STREAM, (b"cache-control", b"no-cache")]
 
 
 async def read_rejection(exchange: Exchange, patience: float) -> Rejected | None:
@@ -146,8 +146,8 @@ class ClientResponse:
         self._rewriter = rewriter  # of the upstream's headers; None: there is no upstream
         self.wire = wire
         self._listening = Hearing(wire.voice) if listens else None
-        self._unlistened: list[bytes] = []
-        self._unlistened_bytes = 0  # bytes of them
+        self._written: list[bytes] = []  # and not yet listened to
+        self._written_bytes = 0
         self.begun = False
         self._head_held = False
         self._listener: StreamListener | None = None
@@ -156,7 +156,7 @@ class ClientResponse:
         self._between_legs = False  # two legs of an answer
 
     async def relay(self, exchange: Exchange, listener: StreamListener | None = None) -> None:
-        """Pass an answer on as it comes; one that breaks off ends as its wire says, or without an end.
+        """Send a response as it comes; one that breaks off ends as its wire says, or without an end.
 
         With a listener, what it leaves out is left out, and where it finds a call of ours the response stays open.
         """
@@ -177,8 +177,8 @@ class ClientResponse:
         if 300 <= exchange.status < 400 and has_lost_location(exchange.headers, headers):
             await self.refuse(_WITHHELD)
             return
-        await self._start(exchange.status, headers, at_once=at_once)
-        await self._pour(exchange, listener if self._listening else None)
+        await self._send_start(exchange.status, headers, at_once=at_once)
+        await self._relay_body(exchange, listener if self._listening else None)
 
     @contextmanager
     def hold_head(self) -> Iterator[None]:
@@ -189,18 +189,16 @@ class ClientResponse:
         finally:
             self._head_held = False
 
-    async def send_events(self, exchange: Exchange, events: bytes) -> None:
-        """Send an upstream's whole answer as the stream that was asked for."""
-        await self._send_rewritten(exchange, _STREAM_HEADERS, events)
+    async def replace_body(self, exchange: Exchange, headers: Headers, body: bytes) -> None:
+        """Send the response of an upstream with another body, which these headers describe."""
+        await self._send_start_rewritten(exchange, headers)
+        await self._send_body(body, more=False)
 
-    async def send_json(self, exchange: Exchange, body: bytes) -> None:
-        """Send several whole answers of an upstream as one."""
-        await self._send_rewritten(exchange, [(b"content-type", b"application/json")], body)
-
-    async def _send_rewritten(self, exchange: Exchange, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    async def _send_start_rewritten(self, exchange: Exchange, headers: Headers) -> None:
         if not self.begun:
-            await self._start(exchange.status, [*drop_body_headers(self._rewrite_headers(exchange.headers)), *headers])
-        await self._body(body, more=False)
+            await self._send_start(
+                exchange.status, [*drop_body_headers(self._rewrite_headers(exchange.headers)), *headers]
+            )
 
     def _rewrite_headers(self, headers: Headers) -> Headers:
         return headers if self._rewriter is None else self._rewriter.rewrite(headers)
@@ -208,13 +206,10 @@ class ClientResponse:
     async def relay_events(self, exchange: Exchange, events: bytes, listener: StreamListener) -> None:
         """Send a leg that came whole as a part of a stream."""
         self._between_legs = False
-        if not self.begun:
-            await self._start(
-                exchange.status, [*drop_body_headers(self._rewrite_headers(exchange.headers)), *_STREAM_HEADERS]
-            )
+        await self._send_start_rewritten(exchange, STREAM_HEADERS)
         for heard in (listener.feed(events), listener.finish()):
             if heard:
-                await self._say(Chunk(heard))
+                await self._send_event(Chunk(heard))
 
     def start_waiting(self) -> None:
         """Say in the next keep-alive that it stands between two legs of an answer."""
@@ -225,23 +220,23 @@ class ClientResponse:
         if not self.begun and self._head_held:
             return
         if not self.begun:
-            await self._start(200, _STREAM_HEADERS)
-        await self._say(Stalled(self._between_legs))
+            await self._send_start(200, STREAM_HEADERS)
+        await self._send_event(Stalled(self._between_legs))
 
     async def finish(self, last: bytes) -> None:
         """End a response that was left open."""
         if last:
-            await self._say(Chunk(last))
-        await self._end()
+            await self._send_event(Chunk(last))
+        await self._send_end()
 
     async def send_whole(self, kind: bytes, body: bytes) -> None:
-        """An answer of our own, behind the keep-alives if there were any."""
+        """Send an answer of our own, behind the keep-alives if there were any."""
         if not self.begun:
-            await self._start(200, [(b"content-type", kind), (b"cache-control", b"no-cache")])
-        await self._body(body, more=False)
+            await self._send_start(200, [(b"content-type", kind), (b"cache-control", b"no-cache")])
+        await self._send_body(body, more=False)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """A refusal: what is wrong with the request or its way stays so, all else may pass."""
+        """Send a refusal: what is wrong with the request or its route is permanent, anything else may pass."""
         if refusal.code == "invalid_input":
             await self.send_error(400, describe_refusal(refusal))
         else:
@@ -254,88 +249,88 @@ class ClientResponse:
         if self.begun and self._listening is None:  # nothing fits into what has begun: it stays without an end
             return
         if self.begun:
-            await self._say(Broken(message))
-            await self._end()
+            await self._send_event(Broken(message))
+            await self._send_end()
             return
         shape = self.wire.permanent if retry_after is None else self.wire.passing
         body = orjson.dumps(shape(message))
         told = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers]
         if retry_after is not None:
             told.append((b"retry-after", b"%d" % retry_after))
-        await self._start(status, told)
-        await self._body(body, more=False)
+        await self._send_start(status, told)
+        await self._send_body(body, more=False)
 
     async def _relay_late(self, exchange: Exchange, listener: StreamListener | None) -> None:
         """Relay into a stream that has begun: a response that is no stream can only be reported inside it."""
         if exchange.status == 200 and is_event_stream(exchange):
-            await self._pour(exchange, listener)
+            await self._relay_body(exchange, listener)
             return
         try:
             text = await exchange.read(LARGEST_ERROR)
         except Cut:
             text = b""
-        await self.send_error(exchange.status, _message(text) or f"the upstream answered {exchange.status}")
+        await self.send_error(exchange.status, _read_message(text) or f"the upstream answered {exchange.status}")
 
-    async def _pour(self, exchange: Exchange, listener: StreamListener | None) -> None:
+    async def _relay_body(self, exchange: Exchange, listener: StreamListener | None) -> None:
         self._listener = listener
         try:
             if self._listening is None:
                 while (piece := await exchange.piece()) is not None:
-                    await self._body(piece, more=not exchange.drained)
+                    await self._send_body(piece, more=not exchange.drained)
                     if exchange.drained:
                         return
             else:
                 while (piece := await exchange.piece()) is not None:
                     if heard := piece if listener is None else listener.feed(piece):
-                        await self._say(Chunk(heard))
+                        await self._send_event(Chunk(heard))
                     if self._line is not None:
-                        await exchange.hand(self._pass)
+                        await exchange.hand(self._write_at_once)
                 if listener is not None and (rest := listener.finish()):
-                    await self._say(Chunk(rest))
+                    await self._send_event(Chunk(rest))
                 if listener is not None and (listener.calls_ours or listener.earlier_legs):
                     return
         except Cut as cut:
             # Where the wire has no error event, the response has no end, and the server closes the connection.
             if self._listening is None:
                 return
-            await self._say(Broken(f"the upstream's answer broke off: {cut}"))
-        await self._end()
+            await self._send_event(Broken(f"the upstream's answer broke off: {cut}"))
+        await self._send_end()
 
-    def _pass(self, data: bytes) -> bool:
+    def _write_at_once(self, data: bytes) -> bool:
         """Write bytes at once, and listen to them later: an upstream's bytes go out as they came, whatever they are."""
         assert self._line is not None
         heard = data if self._listener is None else self._listener.feed(data)
         if not heard:
             return True
-        self._unlistened.append(heard)
-        self._unlistened_bytes += len(heard)
-        if self._unlistened_bytes > _MOST_UNLISTENED:
-            self._catch_up()
+        self._written.append(heard)
+        self._written_bytes += len(heard)
+        if self._written_bytes > _MOST_WRITTEN:
+            self._listen_to_written()
         return self._line.write(heard)
 
-    def _catch_up(self) -> None:
+    def _listen_to_written(self) -> None:
         assert self._listening is not None
-        data, self._unlistened, self._unlistened_bytes = b"".join(self._unlistened), [], 0
+        data, self._written, self._written_bytes = b"".join(self._written), [], 0
         self._listening, _ = listen(self._listening, Chunk(data))
 
-    async def _say(self, event: Event) -> None:
+    async def _send_event(self, event: Event) -> None:
         assert self._listening is not None
-        if self._unlistened:
-            self._catch_up()
+        if self._written:
+            self._listen_to_written()
         self._listening, words = listen(self._listening, event)
         if words:
-            await self._body(words, more=True)
+            await self._send_body(words, more=True)
 
-    async def _start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> None:
+    async def _send_start(self, status: int, headers: list[tuple[bytes, bytes]], *, at_once: bool = True) -> None:
         self.begun, self.status = True, status
         await self._send({"type": "http.response.start", "status": status, "headers": headers, AT_ONCE: at_once})
 
-    async def _body(self, data: bytes, more: bool) -> None:
+    async def _send_body(self, data: bytes, more: bool) -> None:
         self.ended = not more
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
-    async def _end(self) -> None:
-        await self._body(b"", more=False)
+    async def _send_end(self) -> None:
+        await self._send_body(b"", more=False)
 
 
 def describe_refusal(refusal: Refusal) -> str:
@@ -343,7 +338,7 @@ def describe_refusal(refusal: Refusal) -> str:
     return f"Sightline: {refusal}"
 
 
-def _message(body: bytes) -> str:
+def _read_message(body: bytes) -> str:
     """Return the message in a provider's error, whichever shape it has, or an empty text."""
     try:
         match orjson.loads(body):

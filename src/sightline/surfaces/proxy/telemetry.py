@@ -40,16 +40,9 @@ _HELP: Mapping[str, str] = {
     "sightline_tokens_total": "Estimated tokens of images, as they came and as they went on.",
     "sightline_repairs_total": "Requests sent once more after the upstream refused an image.",
 }
-
-
 _SESSIONS = (  # what clients call a session, or a part of one
-    b"x-claude-code-session-id",
-    b"session-id",
-    b"session_id",
-    b"thread-id",
-    b"x-session-id",
-    b"x-session-affinity",
-    b"x-codex-window-id",
+    b"x-claude-code-session-id session-id session_id thread-id x-session-id x-session-affinity"
+    b" x-codex-window-id".split()
 )
 _LONGEST = 200  # letters of a label or of a model's name
 _WARNED = 1024  # models of clients that were warned about: names come from outside

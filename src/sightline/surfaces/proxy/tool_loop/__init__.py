@@ -270,7 +270,7 @@ class _LegRelay:
         except TypeError:  # nested so deeply that it can be read, but not written
             await self.context.response.relay(exchange)
             return
-        await self.context.response.send_json(exchange, body)
+        await self.context.response.replace_body(exchange, [(b"content-type", b"application/json")], body)
 
 
 def _convert_answer(wire: WireName, data: bytes | bytearray) -> bytes | None:

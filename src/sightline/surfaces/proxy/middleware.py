@@ -37,7 +37,7 @@ class Refuse(Protocol):
 def guard(app: App, token: str, refuse: Refuse) -> App:
     """Let in requests that have the token or, if it is empty, those of programs on this machine."""
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         if refusal := check_access(scope["headers"], token):
@@ -45,7 +45,7 @@ def guard(app: App, token: str, refuse: Refuse) -> App:
         else:
             await app(scope, receive, send)
 
-    return guarded
+    return serve
 
 
 def check_access(headers: Headers, token: str) -> Refusal | None:
@@ -71,13 +71,13 @@ def _is_here(authority: bytes) -> bool:
 
 
 def refuse_websockets(app: App, refuse: Refuse) -> App:
-    async def refused(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET" and dict(reversed(scope["headers"])).get(b"upgrade", b"").lower() == b"websocket":
             await refuse(scope, send, 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
         else:
             await app(scope, receive, send)
 
-    return refused
+    return serve
 
 
 def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, refuse: Refuse) -> App:
@@ -85,7 +85,7 @@ def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, refuse: Re
     found = {path.encode(): page for path, page in pages.items()}
     absent = describe_refusal(Refusal("not_found", "there is no such page", f"known: {', '.join(pages)}"))
 
-    async def paged(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         path: bytes = scope["raw_path"]
         if page := found.get(path):
             await _send_page(send, 200, *page())
@@ -96,17 +96,17 @@ def serve_pages(app: App, pages: Mapping[str, Page], greeting: bytes, refuse: Re
         else:
             await app(scope, receive, send)
 
-    return paged
+    return serve
 
 
 def mount(app: App, mounts: Mapping[str, App]) -> App:
     """Pass requests for exactly these paths to other applications."""
     found = {path.encode(): each for path, each in mounts.items()}
 
-    async def mounted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         await found.get(scope["raw_path"], app)(scope, receive, send)
 
-    return mounted
+    return serve
 
 
 def serve_mounts(mounts: Mapping[str, App], token: str = "") -> App:

@@ -170,7 +170,7 @@ class RequestLog:
         if write is None:
             return app
 
-        async def logged(scope: Scope, receive: Receive, send: Send) -> None:
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 return
             entry = scope[LOG_ENTRY] = LogEntry()
@@ -184,7 +184,7 @@ class RequestLog:
             finally:
                 write(_describe(entry))
 
-        return logged
+        return serve
 
     def note_model(self, context: RequestContext, reading: Reading, client: str | None) -> None:
         """Note which model a request asks for; `client` has left an image out of it."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sightline.server.budget import MemoryBudget
+from sightline.server.bodies import MemoryBudget
 from sightline.surfaces.mcp.http import MOST_WITHOUT_SESSION
 from sightline.surfaces.mcp.large_requests import MOST_TEXT, LiftedRequest, lift_request, restore
 from sightline.vision.fairness import Offload, P, T

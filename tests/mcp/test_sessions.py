@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sightline.api.session import door
-from sightline.server.budget import MemoryBudget
+from sightline.server.bodies import MemoryBudget
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import Mount

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from sightline.surfaces.proxy.asides import _CHANGED as CHANGED
-from sightline.surfaces.proxy.asides import _LAST as LAST
-from sightline.surfaces.proxy.asides import MOST_LEGS
+from sightline.surfaces.proxy.tool_loop import MOST_LEGS
+from sightline.surfaces.proxy.tool_loop.calls import _CHANGED as CHANGED
+from sightline.surfaces.proxy.tool_loop.calls import _LAST_CALL as LAST
 from tests.proxy.asking import image_block, text
 from tests.proxy.four import asked
 from tests.proxy.legs import (

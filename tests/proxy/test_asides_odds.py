@@ -19,9 +19,9 @@ import pytest
 
 from sightline.model.edit import Replace
 from sightline.store.home import ROWS
-from sightline.surfaces.proxy.asides import _INTERRUPTED as INTERRUPTED
-from sightline.surfaces.proxy.asides import _TOO_MANY as TOO_MANY
-from sightline.surfaces.proxy.asides import MOST_ASKS, MOST_LEGS, UNWOVEN
+from sightline.surfaces.proxy.tool_loop import MOST_CALLS, MOST_LEGS, NOT_RESTORED
+from sightline.surfaces.proxy.tool_loop.calls import _INTERRUPTED as INTERRUPTED
+from sightline.surfaces.proxy.tool_loop.calls import _TOO_MANY as TOO_MANY
 from sightline.wire.tool_loop.leg import no_choice
 from tests.proxy.four import asked
 from tests.proxy.legs import (
@@ -158,11 +158,11 @@ def test_what_one_wire_has_said_is_not_written_into_anothers_words(tmp_path: Pat
 @EVERY_WIRE
 @requirement("loop.rate")
 def test_a_leg_with_more_calls_than_can_be_answered_has_a_result_for_each(tmp_path: Path, wire: str) -> None:
-    many = Leg("", tuple(ask(f"call_{number:016x}") for number in range(MOST_ASKS + 12)))
+    many = Leg("", tuple(ask(f"call_{number:016x}") for number in range(MOST_CALLS + 12)))
     with world(tmp_path, wire, [many, FOUND]) as (script, proxy):
         got = post(proxy, wire, [user(wire, "Look.")])
     told = json.dumps(script.items(1))
-    assert (told.count("Error (not_found)"), told.count(TOO_MANY.text)) == (MOST_ASKS, 12)
+    assert (told.count("Error (not_found)"), told.count(TOO_MANY.text)) == (MOST_CALLS, 12)
     assert seen(wire, heard(wire, got.body, stream=False)) == joined(wire, [FOUND])
 
 
@@ -223,7 +223,7 @@ class Eye:
 def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
     wire, picture = "anthropic", saved(page(["E17", "E42"]))
     usual = min(32, (os.cpu_count() or 1) + 4)  # threads of an event loop, for everything
-    clients = usual // MOST_ASKS + 1
+    clients = usual // MOST_CALLS + 1
 
     sha = f"sha256:{hashlib.sha256(picture).hexdigest()}"
 
@@ -232,7 +232,7 @@ def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
         client = re.search(r"number (\d)", told)
         if "tool_result" in told or client is None:
             return LOOKS if "Look once" in told and "tool_result" not in told else FOUND
-        asks = [{"images": [sha], "question": f"{client[1]}: what is at {n}?"} for n in range(MOST_ASKS)]
+        asks = [{"images": [sha], "question": f"{client[1]}: what is at {n}?"} for n in range(MOST_CALLS)]
         return Leg("", tuple(Call(f"toolu_{n:016x}", "analyze_image", given) for n, given in enumerate(asks)))
 
     with Eye() as eye, world(tmp_path, wire, [says] * 99, env=eye.env) as (script, proxy):
@@ -246,7 +246,7 @@ def test_looks_that_take_long_stop_nobody_else(tmp_path: Path) -> None:
         for each in looking:
             each.start()
         try:
-            for _ in range(min(usual, clients * MOST_ASKS)):
+            for _ in range(min(usual, clients * MOST_CALLS)):
                 assert eye.asked.acquire(timeout=30)
             assert post(proxy, wire, [*holds, user(wire, "And?")]).status == 200
             assert "analyze_image" in json.dumps(script.items(-1))
@@ -296,7 +296,7 @@ def test_what_an_upstream_would_not_have_is_not_put_back_again(tmp_path: Path, w
     told = [json.dumps(script.items(number)) for number in range(len(script.asked))]
     assert [STRONG in each for each in told] == [False, True, True, *[False] * 4]
     assert [SECOND in each for each in told][4:] == [False, True, True]
-    assert notes.count(UNWOVEN) == 1
+    assert notes.count(NOT_RESTORED) == 1
 
 
 @EVERY_WIRE

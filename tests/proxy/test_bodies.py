@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.surfaces.proxy import bodies
-from sightline.surfaces.proxy.bodies import Unpacking, unpacked
+from sightline.surfaces.proxy.bodies import Decompressor, decompress
 from tests.requirements import requirement
 
 
@@ -20,7 +20,7 @@ from tests.requirements import requirement
 async def test_others_are_served_while_a_body_is_unpacked() -> None:
     body = gzip.compress(bytes(range(256)) * 60_000, 1)
     turns = 0
-    work = asyncio.ensure_future(Unpacking().of(body, "gzip"))
+    work = asyncio.ensure_future(Decompressor().decompress(body, "gzip"))
     while not work.done():
         await asyncio.sleep(0)
         turns += 1
@@ -42,20 +42,20 @@ async def test_no_more_than_a_few_are_unpacked_at_once(monkeypatch: pytest.Monke
             under_way -= 1
         return found
 
-    monkeypatch.setitem(bodies._UNPACK, "deflate", watched)
-    unpacking, body = Unpacking(), zlib.compress(bytes(30_000_000), 1)
-    await asyncio.gather(*(unpacking.of(body, "deflate") for _ in range(12)))
+    monkeypatch.setitem(bodies._DECOMPRESS, "deflate", watched)
+    unpacking, body = Decompressor(), zlib.compress(bytes(30_000_000), 1)
+    await asyncio.gather(*(unpacking.decompress(body, "deflate") for _ in range(12)))
     assert (len(seen), max(seen) <= 2) == (12, True)
 
 
 @requirement("pass.packed")
 async def test_what_no_words_and_images_could_be_packed_into_is_not_unpacked_to_its_end() -> None:
     much = 100 * 1024 * 1024
-    assert await Unpacking().of(gzip.compress(bytes(much)), "gzip") is None
-    assert await Unpacking().of(gzip.compress(bytes(much // 10)), "gzip") == bytes(much // 10)
+    assert await Decompressor().decompress(gzip.compress(bytes(much)), "gzip") is None
+    assert await Decompressor().decompress(gzip.compress(bytes(much // 10)), "gzip") == bytes(much // 10)
 
 
 @given(st.binary(), st.sampled_from(["gzip", "deflate", "br", "zstd", "identity", "unknown", ""]))
 def test_any_bytes_are_unpacked_or_left(data: bytes, encoding: str) -> None:
-    found = unpacked(data, encoding)
+    found = decompress(data, encoding)
     assert found is None or len(found) <= bodies.LARGEST

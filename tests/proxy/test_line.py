@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sightline.surfaces.proxy.bodies import Message
-from sightline.surfaces.proxy.presence import Presence
+from sightline.server import Message
+from sightline.surfaces.proxy.context import cancel_on_disconnect
 from tests.dial.upstream import GUARD
 
 
@@ -41,7 +41,7 @@ async def test_work_ends_when_a_line_says_that_its_client_left(early: bool) -> N
     line, working = Told(), asyncio.Event()
 
     async def work() -> str:
-        async with Presence(never, line=line):
+        async with cancel_on_disconnect(never, line=line):
             working.set()
             await asyncio.Event().wait()
         return "ended"
@@ -65,6 +65,6 @@ async def test_work_ends_when_plain_asgi_says_that_its_client_left() -> None:
         return {"type": "http.disconnect"}
 
     async with asyncio.timeout(GUARD):
-        async with Presence(receive):
+        async with cancel_on_disconnect(receive):
             left.set()
             await asyncio.Event().wait()

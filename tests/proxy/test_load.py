@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from sightline.engine import MOST_IMAGES, MOST_MESSAGES
-from sightline.server import budget
-from sightline.surfaces.proxy import reader
+from sightline.server import bodies
+from sightline.surfaces.proxy import bodies as proxy_bodies
 from tests.proxy.raw import Got, exchange, head, plug, until
 from tests.proxy.running import Running, sightline
 from tests.requirements import requirement
@@ -183,7 +183,7 @@ def test_the_largest_real_bodies_are_read(tmp_path: Path) -> None:
 
 @requirement("load.memory")
 def test_large_requests_under_way_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MOST_VALUES_HELD", 150_000)
+    monkeypatch.setattr(proxy_bodies, "MOST_VALUES_HELD", 150_000)
     large, hang = a_conversation(30_000), Hang()
     with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
         got: list[Got] = []
@@ -240,7 +240,7 @@ def assert_asked_to_retry(got: Got) -> None:
 
 @requirement("load.bytes")
 def test_a_large_body_without_room_is_answered_with_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_HELD", 5_000_000)
+    monkeypatch.setattr(bodies, "MOST_HELD", 5_000_000)
     large, hang = long_body(3_000_000), Hang()
     with proxied(tmp_path, Reply(200, JSON, (b"{}",), fault=hang)) as (proxy, upstream):
         got: list[Got] = []
@@ -261,7 +261,7 @@ def test_a_large_body_without_room_is_answered_with_503(tmp_path: Path, monkeypa
 
 @requirement("load.bytes")
 def test_a_body_that_has_no_room_when_unpacked_passes_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_HELD", 2_500_000)
+    monkeypatch.setattr(bodies, "MOST_HELD", 2_500_000)
     packed = gzip.compress(long_body(3_000_000))
     with proxied(tmp_path) as (proxy, upstream):
         for send in (exchange_packed, chunked_packed):
@@ -280,19 +280,19 @@ def chunked_packed(url: str, packed: bytes) -> Got:
 
 @requirement("load.bytes")
 def test_small_bodies_have_room_beside_large_ones_and_all_of_it_is_given_back() -> None:
-    memory = budget.MemoryBudget(10_000_000)
+    memory = bodies.MemoryBudget(10_000_000)
     with memory.open() as large, memory.open() as small:
         assert large.add(10_000_000)
         assert not large.add(1)
-        assert small.add(budget.MOST_SMALL)
+        assert small.add(bodies.MOST_SMALL)
         assert not small.add(1), "it is small no more"
     assert memory.held == 0
 
 
 @requirement("load.bytes")
 def test_small_bodies_are_bounded_too() -> None:
-    memory = budget.MemoryBudget(10_000_000)
+    memory = bodies.MemoryBudget(10_000_000)
     admitted = 0
-    while memory.open().add(budget.MOST_SMALL):
+    while memory.open().add(bodies.MOST_SMALL):
         admitted += 1
-    assert admitted == (10_000_000 + budget.SET_ASIDE) // budget.MOST_SMALL
+    assert admitted == (10_000_000 + bodies.SET_ASIDE) // bodies.MOST_SMALL

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.surfaces.proxy.metrics import Counts, Metrics, Together
+from sightline.surfaces.proxy.telemetry import Counts, Metrics, SharedCounts
 from tests.proxy.asking import KEY, ask_chat, ask_messages, pasted_chat, pasted_message
 from tests.proxy.raw import exchange
 from tests.proxy.running import sightline
@@ -59,7 +59,7 @@ _counts = st.dictionaries(
 @given(_counts, st.integers(0, 99))
 @requirement("serve.counts")
 def test_counts_that_are_shared_are_read_as_they_were_written(counts: Counts, under_way: int) -> None:
-    together = Together(2)
+    together = SharedCounts(2)
     together.write(1, counts, under_way)
     assert together.read(1) == (counts, under_way)
     assert together.read(0) == (Counter(), 0)
@@ -67,20 +67,20 @@ def test_counts_that_are_shared_are_read_as_they_were_written(counts: Counts, un
 
 @requirement("serve.counts")
 def test_each_of_several_processes_tells_the_counts_of_all_and_one_in_another_s_place_goes_on() -> None:
-    together = Together(3)
+    together = SharedCounts(3)
     one, other = Metrics(together, 0), Metrics(together, 2)
     for metrics in (one, other, other):
-        metrics.begun()
-        metrics.ended("anthropic", "anthropic", 200)
-    other.begun()
-    assert one.text() == other.text()
-    assert 'status="200"} 3\n' in one.text()
-    assert "sightline_requests_under_way 1\n" in one.text()
+        metrics.start_request()
+        metrics.end_request("anthropic", "anthropic", 200)
+    other.start_request()
+    assert one.render() == other.render()
+    assert 'status="200"} 3\n' in one.render()
+    assert "sightline_requests_under_way 1\n" in one.render()
     again = Metrics(together, 2)
-    again.begun()
-    again.ended("anthropic", "anthropic", 200)
-    assert 'status="200"} 4\n' in one.text()
-    assert "sightline_requests_under_way 0\n" in one.text(), "what the killed one was at is over"
+    again.start_request()
+    again.end_request("anthropic", "anthropic", 200)
+    assert 'status="200"} 4\n' in one.render()
+    assert "sightline_requests_under_way 0\n" in one.render(), "what the killed one was at is over"
 
 
 @requirement("serve.token")

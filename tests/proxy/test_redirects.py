@@ -18,9 +18,8 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.settings import load
 from sightline.settings.upstreams import Taken, directory
-from sightline.surfaces.proxy.headers import Request
-from sightline.surfaces.proxy.redirects import LocationRewriter
-from sightline.surfaces.proxy.routes import Route, route
+from sightline.surfaces.proxy.headers import LocationRewriter, Request
+from sightline.surfaces.proxy.routes import Route, find_route
 from tests.proxy.raw import Got, exchange
 from tests.proxy.running import sightline
 from tests.requirements import requirement
@@ -44,7 +43,7 @@ def known() -> Directory:
 
 def rewriter(asked: str = ASKED, host: str = HERE) -> LocationRewriter:
     headers = [(b"host", host.encode())] if host else []
-    way = route(asked, "", headers, known())
+    way = find_route(asked, "", headers, known())
     assert isinstance(way, Route)
     return LocationRewriter(Request("POST", headers), way, known())
 
@@ -237,7 +236,7 @@ PIECES += ["127.0.0.1", ":8790", "@", "?", "#", ";", "\t", " ", "evil.example.co
 )
 def test_no_location_leads_to_another_upstream(location: str, asked: str) -> None:
     """Followed as clients do: resolved against the proxy's address, with backslashes as slashes or not."""
-    way = route(asked, "", [], known())
+    way = find_route(asked, "", [], known())
     assert isinstance(way, Route)
     for value in rewritten(location, asked=asked):
         for read in (value, value.replace("\\", "/")):
@@ -245,7 +244,7 @@ def test_no_location_leads_to_another_upstream(location: str, asked: str) -> Non
             if (target.hostname, target.port) != ("127.0.0.1", 8790):
                 assert target.hostname not in ("127.0.0.1", "localhost")
                 continue
-            followed = route(target.path, target.query, [], known())
+            followed = find_route(target.path, target.query, [], known())
             assert isinstance(followed, Refusal) or followed.upstream == way.upstream
 
 

@@ -12,7 +12,7 @@ from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
 from sightline.settings import load
 from sightline.settings.upstreams import Taken, directory
-from sightline.surfaces.proxy.routes import Headers, Route, route
+from sightline.surfaces.proxy.routes import Headers, Route, find_route
 from tests.requirements import requirement
 
 
@@ -23,7 +23,7 @@ def known(taken: Taken | None = None) -> Directory:
 
 
 def owner(path: str, headers: Headers, query: str = "", taken: Taken | None = None) -> str:
-    way = route(path, query, headers, known(taken))
+    way = find_route(path, query, headers, known(taken))
     assert isinstance(way, Route)
     return way.upstream.name
 
@@ -64,7 +64,7 @@ def test_a_credential_goes_to_no_host_but_its_own(path: str, header: tuple[str, 
 )
 @requirement("route.served")
 def test_a_path_that_says_again_what_its_upstream_s_address_ends_with_is_read(path: str, wire: str, url: str) -> None:
-    way = route(path, "", [], known())
+    way = find_route(path, "", [], known())
     assert isinstance(way, Route)
     assert way.wire is not None
     assert (way.wire.name, way.url) == (wire, url)
@@ -89,7 +89,7 @@ def test_what_does_not_tell_goes_where_the_agent_went_before() -> None:
 def test_a_key_out_of_a_query_can_stand_in_a_header(before: str, key: str) -> None:
     from urllib.parse import quote
 
-    way = route("/v1beta/models/m:generateContent", f"{before}&key={quote(key)}", [], known())
+    way = find_route("/v1beta/models/m:generateContent", f"{before}&key={quote(key)}", [], known())
     assert isinstance(way, Route)
     assert way.key.isascii()
     assert way.key.isprintable()
@@ -148,7 +148,7 @@ ORDINARY = [
 @requirement("route.inside")
 @pytest.mark.parametrize("path", CLIMBING)
 def test_a_path_with_dot_segments_is_refused(path: str) -> None:
-    refusal = route(path, "", [], directory_with_work())
+    refusal = find_route(path, "", [], directory_with_work())
     assert isinstance(refusal, Refusal)
     assert refusal.code == "invalid_input"
 
@@ -156,7 +156,7 @@ def test_a_path_with_dot_segments_is_refused(path: str) -> None:
 @requirement("route.inside")
 @pytest.mark.parametrize(("path", "below"), ORDINARY)
 def test_an_ordinary_path_is_sent_as_it_came(path: str, below: str) -> None:
-    way = route(path, "", [(b"x-goog-api-key", b"k")], known())
+    way = find_route(path, "", [(b"x-goog-api-key", b"k")], known())
     assert isinstance(way, Route)
     assert way.url == f"https://generativelanguage.googleapis.com{below}"
 
@@ -165,7 +165,7 @@ def test_an_ordinary_path_is_sent_as_it_came(path: str, below: str) -> None:
 @given(st.lists(st.sampled_from(["..", ".", "/", "\\", "%2e", "%2f", "%5c", "%25", ";", "x", "v1", "%20"]), max_size=9))
 def test_no_path_leaves_the_base_path_of_its_upstream(parts: list[str]) -> None:
     """Judged by a reader that decodes and normalises as the most generous server would."""
-    way = route("/u/work/" + "".join(parts), "", [], directory_with_work())
+    way = find_route("/u/work/" + "".join(parts), "", [], directory_with_work())
     if isinstance(way, Refusal):
         return
     assert way.url.startswith("https://work.example.com/team/api/")

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from sightline.server import LINE
-from sightline.surfaces.proxy.bodies import LARGEST, Held, taken
+from sightline.surfaces.proxy.bodies import LARGEST, BufferedBody, read_request_body
 from tests.proxy.raw import exchange, head, plug
 from tests.proxy.running import sightline
 from tests.requirements import requirement
@@ -28,8 +28,8 @@ def body(size: int) -> bytes:
 async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     """What came, by its name."""
     length = int(dict(scope["headers"])[b"content-length"])
-    found = await taken(receive, length, LARGEST, scope["extensions"][LINE])
-    assert isinstance(found, Held)
+    found = await read_request_body(receive, length, LARGEST, scope["extensions"][LINE])
+    assert isinstance(found, BufferedBody)
     assert len(found.data) == length
     said = sha256(found.data).hexdigest().encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"64")]})

@@ -16,17 +16,17 @@ from sightline.model.receipt import Receipt
 from sightline.model.scene import Json
 from sightline.model.upstream import Visitor, is_loopback
 from sightline.runtime import Runtime, grant_network, known_profile, shared_workers
+from sightline.server import App
 from sightline.settings import Settings
 from sightline.sources.file import Policy, policy_for
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.http import Mount
-from sightline.surfaces.proxy.alone import Alone
 from sightline.surfaces.proxy.app import Proxy
-from sightline.surfaces.proxy.asides import Tools
 from sightline.surfaces.proxy.commands import Commands
 from sightline.surfaces.proxy.headers import ANYBODY, CREDENTIALS
-from sightline.surfaces.proxy.metrics import Metrics
-from sightline.surfaces.proxy.watch import Watch
+from sightline.surfaces.proxy.middleware import serve_mounts
+from sightline.surfaces.proxy.telemetry import Metrics, RequestLog
+from sightline.surfaces.proxy.tool_loop import Tools
 from sightline.vision.chooser import Caller
 from sightline.wire.tool_loop import Offer, Result
 
@@ -55,7 +55,7 @@ def proxy(
     patience: float = 10.0,
     token: str = "",
     reach: Policy = NOWHERE,
-    watch: Watch | None = None,
+    request_log: RequestLog | None = None,
     metrics: Metrics | None = None,
     mcp: Mount | None = None,
 ) -> Proxy:
@@ -64,12 +64,12 @@ def proxy(
     tools = Tools(offers(whole), partial(_called, whole, reach, Turns()))
     rooms = (whole.engine, whole.dialler, whole.directory, whole.record)
     memory = None if mcp is None else mcp.memory
-    return Proxy(*rooms, say, patience, token, commands, watch, tools, metrics, mounts, memory)
+    return Proxy(*rooms, say, patience, token, commands, request_log, tools, metrics, mounts, memory)
 
 
-def only(mount: Mount, token: str = "") -> Alone:
+def only(mount: Mount, token: str = "") -> App:
     """The tools for MCP hosts and nothing else."""
-    return Alone(_mounted(mount), token)
+    return serve_mounts(_mounted(mount), token)
 
 
 def _mounted(mount: Mount) -> dict[str, Mount]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sightline.model.scene import Json
     from sightline.runtime import Runtime
     from sightline.sources.file import Policy
-    from sightline.surfaces.proxy.metrics import Metrics
+    from sightline.surfaces.proxy.telemetry import Metrics
 
 DEFAULT_PORT = 8790
 _TERMINATED = 128 + signal.SIGTERM
@@ -175,7 +175,7 @@ async def _listen(
 ) -> None:
     from sightline.cli import compose
     from sightline.server import serve_app
-    from sightline.surfaces.proxy.watch import Watch
+    from sightline.surfaces.proxy.telemetry import RequestLog
 
     if manner.as_json:
         begin_logs()
@@ -192,7 +192,7 @@ async def _listen(
             _tell if manner.verbose and not manner.as_json else _keep_quiet,
             token=manner.token,
             reach=reach,
-            watch=Watch(whole.record, log, _log_omission) if manner.as_json else Watch(whole.record, None, _warn),
+            request_log=RequestLog(whole.record, *((log, _log_omission) if manner.as_json else (None, _warn))),
             metrics=manner.metrics,
             mcp=mcp,
         )

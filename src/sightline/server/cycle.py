@@ -1,4 +1,12 @@
-"""One request and its response, as the application receives and sends them."""
+"""One request and its response, as the application receives and sends them; flow control, and probes of the client.
+
+**Probes.** When a client will send no more (FIN), TCP does not tell whether it still listens (`shutdown(SHUT_WR)`,
+`nc -N`) or has left (`close()`). Most servers and proxies take it for the latter: nginx and Go cancel the request. Here
+it gets its response, and something is written meanwhile that does not change the response (`RequestCycle.probe`), after
+a moment and again in growing intervals. A kernel whose process has closed the socket answers that with a reset, and the
+connection is aborted, which cancels the request; a client that listens skips it. An HTTP/1.0 client may not be sent an
+interim response, and a response with a content-length has no room for a probe: there the response itself finds out.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +14,12 @@ import asyncio
 import http
 import logging
 import re
+import socket
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from sightline.server.asgi import AT_ONCE, LINE, App, Headers, Message
-from sightline.server.buffers import allocate
-from sightline.server.flow import FlowControl
+from sightline.server.bodies import allocate
 
 log = logging.getLogger("sightline")
 
@@ -23,14 +31,49 @@ _UNREAD = 1024 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
 _are_headers = re.compile(rb"(?:[^\x00-\x20\x7f()<>@,;:\\\[\]={}\"]+: [^\x00-\x08\x0a-\x1f\x7f]*\r\n)*").fullmatch
+_PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
+_STATUS_LINES = {status: f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode() for status in range(100, 600)}
+_FIRST_SECONDS = 0.1  # most responses are complete by then
+_GROWTH = 4  # of the interval between two probes
+_LOOK_SECONDS = 1.0  # between two looks at the socket: from afar, a reset takes a while
 
 
-def status_line(status: int) -> bytes:
-    phrase = http.HTTPStatus(status).phrase if status in http.HTTPStatus.__members__.values() else ""
-    return f"HTTP/1.1 {status} {phrase}\r\n".encode()
+class FlowControl:
+    """Remembers whether reading and writing are paused; pausing or resuming twice does nothing."""
 
+    __slots__ = ("_transport", "_writable", "read_paused", "write_paused")
 
-_STATUS_LINES = {status: status_line(status) for status in range(100, 600)}
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._writable: asyncio.Event | None = None  # set by `resume_writing`; made when something waits for it
+        self.read_paused = False
+        self.write_paused = False
+
+    async def drain(self) -> None:
+        """Wait until there is room to write."""
+        while self.write_paused:
+            if self._writable is None:
+                self._writable = asyncio.Event()
+            await self._writable.wait()
+
+    def pause_reading(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self._transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
 
 
 class Connection(Protocol):
@@ -274,3 +317,34 @@ class RequestCycle:
             self.connection.finish_response()
         else:
             self.connection.close_after_response()
+
+
+class ClientProbe:
+    """Probes the client of the request that is being served, until `stop` or until it turns out to have left."""
+
+    def __init__(self, transport: asyncio.Transport, serving: Callable[[], RequestCycle | None]) -> None:
+        self._transport = transport
+        self._serving = serving
+        self._loop = asyncio.get_running_loop()
+        self._interval = _FIRST_SECONDS
+        self._next = self._loop.time() + _FIRST_SECONDS
+        self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        now, cycle = self._loop.time(), self._serving()
+        if now >= self._next and cycle is not None and not self._transport.get_write_buffer_size():
+            cycle.probe()
+            self._interval *= _GROWTH
+            self._next = now + self._interval
+        if self._was_reset():
+            self._transport.abort()
+        elif not self._transport.is_closing():
+            self._timer = self._loop.call_later(_LOOK_SECONDS, self._look)
+
+    def _was_reset(self) -> bool:
+        """Ask the socket: it is not read any more, and it may be long until it is written to."""
+        sock = self._transport.get_extra_info("socket")
+        return sock is not None and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0

@@ -16,14 +16,12 @@ llhttp and `head.py` have validated), and reads on from that offset. No byte of 
 does not matter how the head was split into segments.
 
 **Half-closed connections.** A client that will send no more gets the responses that are due, and is probed meanwhile,
-because it may have left (`probing.py`). A request that is not complete by then is answered with 400.
+because it may have left (`cycle.py`). A request that is not complete by then is answered with 400.
 
 **Time and size.** A head has `head_seconds` from its first byte (or from the connection) and 256 KiB; a body must
 make progress every `body_seconds`, except while its reader is the slow one; chunk headers, extensions and trailers are
 bounded in proportion to the body. At most `MOST_QUEUED` requests wait behind the one being served before reading stops.
 The keep-alive timer is set once and looks when it fires: setting and cancelling one per request costs more.
-
-`runner.py` listens and makes one of these for each connection. No package but httptools is relied on.
 """
 
 from __future__ import annotations
@@ -36,10 +34,8 @@ from typing import Any, cast
 import httptools
 
 from sightline.server.asgi import App, Headers
-from sightline.server.cycle import RequestCycle
-from sightline.server.flow import FlowControl
+from sightline.server.cycle import ClientProbe, FlowControl, RequestCycle
 from sightline.server.head import BadRequest, check_head, framing_of
-from sightline.server.probing import ClientProbe
 
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 60.0
@@ -149,7 +145,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         if self._half_closed:
             return True
         self._half_closed = True
-        if not self._ignores_input and (self._head_bytes if self._in_head else self._lacks_body(cycle)):
+        if not self._ignores_input and (self._head_bytes if self._in_head else cycle is not None and cycle.more_body):
             self._refuse(_ENDED_EARLY)
         if self.transport.is_closing() or cycle is None or (self._serving is None and not self._queue):
             return False
@@ -310,10 +306,6 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._place = None
         self._parser = httptools.HttpRequestParser(self)  # the old one still waits for the rest of this body
         self.on_message_complete()
-
-    @staticmethod
-    def _lacks_body(cycle: RequestCycle | None) -> bool:
-        return cycle is not None and cycle.more_body
 
     # Requests in their order.
 

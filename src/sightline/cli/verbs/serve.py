@@ -85,7 +85,7 @@ def run(args: Namespace) -> Outcome:
         return listening
     from sightline.cli import compose
     from sightline.runtime import build_runtime
-    from sightline.surfaces.proxy.metrics import Metrics, Together
+    from sightline.surfaces.proxy.telemetry import Metrics, SharedCounts
 
     if no := _check_upstreams(settings, args.upstream):
         listening.close()
@@ -93,7 +93,7 @@ def run(args: Namespace) -> Outcome:
     named, looked_for = compose.reaches(settings, args.root, args.host)
 
     address = url_on(listening)
-    together = Together(args.workers) if args.workers > 1 else None
+    together = SharedCounts(args.workers) if args.workers > 1 else None
 
     def serve(listening: socket, ready: Callable[[], None], who: int = 0) -> int:
         if as_json:

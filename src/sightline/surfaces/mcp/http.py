@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightline.model.refusal import Refusal
 from sightline.server import LINE, Line, Message, Receive, Send
-from sightline.server.bodies import Beginning, ClientDisconnected, read_body
-from sightline.server.budget import MemoryBudget, Reservation
+from sightline.server.bodies import Beginning, ClientDisconnected, MemoryBudget, Reservation, read_body
 from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.large_requests import LIFTED, MOST_BYTES, LiftedRequest, is_large, lift_request
 from sightline.surfaces.mcp.sessions import Caller, Sessions

@@ -1,43 +1,34 @@
-"""The proxy as an ASGI application: whom it lets in, where each request goes, and what the client gets."""
+"""The proxy as an ASGI application: where each request goes, and what the client gets."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from sightline.dial import Dialler, Exchange
+from sightline.dial import Dialler
 from sightline.engine import Engine, Reading
 from sightline.model.ports import Store
 from sightline.model.receipt import Receipt
 from sightline.model.refusal import Refusal
 from sightline.model.upstream import Directory
-from sightline.server import LINE, Line
-from sightline.server.bodies import ClientDisconnected
-from sightline.server.budget import MemoryBudget, Reservation
-from sightline.surfaces.proxy.asides import Asides, Tools
-from sightline.surfaces.proxy.asking import Asking
-from sightline.surfaces.proxy.bodies import LARGEST, Flowing, Held, Message, Receive, Send, taken
-from sightline.surfaces.proxy.commands import Commands, is_listed
-from sightline.surfaces.proxy.errand import Errand
-from sightline.surfaces.proxy.headers import Request, unwelcome
-from sightline.surfaces.proxy.heard import as_events, is_odd, is_stream, is_whole
-from sightline.surfaces.proxy.metrics import CONTENT_TYPE, Metrics
-from sightline.surfaces.proxy.offering import Asked, Offering
-from sightline.surfaces.proxy.presence import Presence
-from sightline.surfaces.proxy.reader import Reader
-from sightline.surfaces.proxy.redirects import LocationRewriter
-from sightline.surfaces.proxy.reply import Reply, words
-from sightline.surfaces.proxy.routes import Route, route, speaks
-from sightline.surfaces.proxy.waiting import in_time
-from sightline.surfaces.proxy.watch import Watch, find_omission
+from sightline.server import LINE, App, Line, Receive, Scope, Send
+from sightline.server.bodies import ClientDisconnected, MemoryBudget, Reservation
+from sightline.surfaces.proxy.bodies import LARGEST, BodyReader, BufferedBody, StreamedBody, read_request_body
+from sightline.surfaces.proxy.commands import Commands
+from sightline.surfaces.proxy.context import RequestContext, cancel_on_disconnect
+from sightline.surfaces.proxy.headers import LocationRewriter, Request
+from sightline.surfaces.proxy.middleware import guard, mount, refuse_websockets, serve_pages
+from sightline.surfaces.proxy.response import ClientResponse, describe_refusal, is_event_stream, is_json
+from sightline.surfaces.proxy.routes import Route, find_error_wire, find_route
+from sightline.surfaces.proxy.telemetry import CONTENT_TYPE, LOG_ENTRY, Metrics, RequestLog, find_omission
+from sightline.surfaces.proxy.tool_loop import Sent, ToolLoop, Tools
+from sightline.surfaces.proxy.upstream import UpstreamClient
 
 log = logging.getLogger("sightline")
-Mounted = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
-_NO_WEBSOCKET = "Sightline: this address answers HTTP requests, not websockets."
-
-_PASSED_ALONG = 1024 * 1024  # bodies of routes that are not ours flow from this size on
+_FAULT = "Sightline: a fault of its own kept this request from being served."
+_GREETING = b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
+_LARGEST_UNKNOWN = 1024 * 1024  # bodies of routes that no wire knows are streamed from this size on
 
 
 class Proxy:
@@ -51,206 +42,147 @@ class Proxy:
         patience: float = 10.0,
         token: str = "",
         commands: Commands | None = None,
-        watch: Watch | None = None,
+        request_log: RequestLog | None = None,
         tools: Tools | None = None,
         metrics: Metrics | None = None,
-        mounts: Mapping[str, Mounted] | None = None,
+        mounts: Mapping[str, App] | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
+        """`patience`: seconds without an answer before a stream is kept alive; `mounts`: applications by their paths.
+
+        Without a `token`, only programs of this machine are served.
+        """
         self._engine = engine
         self._directory = directory
         self._scope_of = record.scope_of
         self._say = say
-        self._patience = patience  # seconds without an answer before a stream is kept alive
-        self._token = token  # whoever brings it may come from another machine; empty: only this one is served
-        self._metrics = metrics or Metrics()
+        self._patience = patience
+        self._metrics = metrics = metrics or Metrics()
         self._commands = commands
-        self._watch = watch or Watch(record)
-        self._mounts = mounts or {}  # other applications, each at a path of its own
+        self._log = request_log or RequestLog(record)
+        self._mounts = mounts or {}
         self._memory = memory or MemoryBudget()  # of the bodies under way
-        self._reader = Reader(engine)
-        asides = None if tools is None else Asides(engine, record.conversations, tools)
-        unwanted = asides.unwanted if asides else lambda visitor, model: None
-        self._asking = Asking(engine, dialler, self._metrics, self._tell, unwanted, patience)
-        self._offering = Offering(asides, self._asking, self._reader, self._tell, patience) if asides else None
+        self._reader = BodyReader(engine)
+        self._upstream = UpstreamClient(engine, dialler, metrics, self._report)
+        self._tool_loop = ToolLoop(engine, record.conversations, tools, self._upstream, self._reader) if tools else None
+        pages = {
+            "/sightline/health": lambda: (b"application/json", b'{"ok":true}'),
+            "/sightline/metrics": lambda: (CONTENT_TYPE, metrics.render().encode()),
+        }
+        app = serve_pages(mount(self._serve, self._mounts), pages, _GREETING, self._refuse)
+        self._app = self._log.wrap(guard(refuse_websockets(app, self._refuse), token, self._refuse))
 
     async def close(self) -> None:
-        if self._offering is not None:
-            await self._offering.asides.close()
+        if self._tool_loop is not None:
+            await self._tool_loop.close()
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    async def _refuse(
+        self, scope: Scope, send: Send, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Answer with an error in the shape of the wire that the client speaks.
+
+        Agents show the message of a 400 at once; they replace or swallow that of a 403. Mounted applications have
+        clients of their own.
+        """
+        path: str = scope["raw_path"].decode("latin-1")
+        status = 400 if status == 403 and path not in self._mounts else status
+        wire = find_error_wire(path, scope["headers"], self._directory)
+        await ClientResponse(send, wire).send_error(status, message, headers=headers)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request for an upstream."""
         request = Request(scope["method"], scope["headers"])
         path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-        wire = speaks(path, request.headers, self._directory)
-        if no := unwelcome(request, self._token):
-            await self._turned_away(request, Reply(send, wire), 403 if path in self._mounts else 400, words(no))
-        elif request.method == "GET" and request.header(b"upgrade").lower() == "websocket":
-            await self._turned_away(request, Reply(send, wire), 426, _NO_WEBSOCKET, [(b"upgrade", b"HTTP/1.1")])
-        elif page := _own(request.method, path):
-            await _told(send, *page(self._metrics))
-        elif mounted := self._mounts.get(path):
-            await self._mounted(mounted, request, scope, receive, send)
-        elif path == _OURS or path.startswith(f"{_OURS}/"):
-            await self._turned_away(request, Reply(send, wire), 404, words(_NO_PAGE))
-        elif isinstance(way := route(path, query, request.headers, self._directory), Refusal):
-            await self._turned_away(request, Reply(send, wire), 400, words(way))
-        else:
-            line: Line | None = scope.get("extensions", {}).get(LINE)
-            rewriter = LocationRewriter(request, way, self._directory, path)
-            reply = Reply(send, wire, heard=way.wire is not None, line=line, rewriter=rewriter)
-            await self._let_in(Errand(request, way, reply, self._scope_of), receive, line)
-
-    async def _turned_away(
-        self, request: Request, reply: Reply, status: int, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
-    ) -> None:
-        await reply.refused(status, message, headers=headers)
-        self._watch.ended(request, reply.status)
-
-    async def _mounted(
-        self, mounted: Mounted, request: Request, scope: dict[str, Any], receive: Receive, send: Send
-    ) -> None:
-        status = 0
-
-        async def told(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        try:
-            await mounted(scope, receive, told)
-        except Exception:  # the outermost edge
-            log.exception("a request could not be served")
-        finally:
-            self._watch.ended(request, status)
-
-    async def _let_in(self, errand: Errand, receive: Receive, line: Line | None) -> None:
-        request, way, reply = errand.request, errand.way, errand.reply
-        self._metrics.begun()
+        route = find_route(path, query, request.headers, self._directory)
+        if isinstance(route, Refusal):
+            await self._refuse(scope, send, 400, describe_refusal(route))
+            return
+        line: Line | None = scope.get("extensions", {}).get(LINE)
+        rewriter = LocationRewriter(request, route, self._directory, path)
+        wire = route.wire or find_error_wire(path, request.headers, self._directory)
+        response = ClientResponse(send, wire, listens=route.wire is not None, line=line, rewriter=rewriter)
+        entry = scope.get(LOG_ENTRY)
+        context = RequestContext(request, route, response, self._scope_of, self._patience, entry)
+        self._metrics.start_request()
         try:
             with self._memory.open() as memory:
-                await self._take(errand, receive, line, memory)
+                await self._answer(context, receive, line, memory)
         except ClientDisconnected:
             pass
-        except Exception:  # the outermost edge: the client is told in its own words
+        except Exception:  # the outermost edge
             log.exception("a request could not be served")
-            await reply.refused(400, "Sightline: a fault of its own kept this request from being served.")
+            await response.send_error(400, _FAULT)
         finally:
-            self._metrics.ended(way.wire.name if way.wire else "other", way.upstream.name, reply.status)
-            self._watch.ended(request, reply.status, way)
+            self._metrics.end_request(route.wire.name if route.wire else "other", route.upstream.name, response.status)
 
-    async def _take(self, errand: Errand, receive: Receive, line: Line | None, memory: Reservation) -> None:
-        """Read the body as far as it has to be in memory, and serve the request while its client is there."""
-        length = errand.request.header(b"content-length")
-        most = LARGEST if errand.way.wire else _PASSED_ALONG
-        body = await taken(receive, int(length) if length.isdigit() else None, most, line, memory)
+    async def _answer(self, context: RequestContext, receive: Receive, line: Line | None, memory: Reservation) -> None:
+        """Read the body as far as it has to be in memory, and serve the request while its client is connected."""
+        length = context.request.header(b"content-length")
+        most = LARGEST if context.route.wire else _LARGEST_UNKNOWN
+        body = await read_request_body(receive, int(length) if length.isdigit() else None, most, line, memory)
         if isinstance(body, Refusal):
-            await errand.reply.no(body)
+            await context.response.refuse(body)
             return
-        async with Presence(receive, after=None if isinstance(body, Held) else body.over, line=line):
-            await self._serve(errand, body, memory)
+        async with cancel_on_disconnect(receive, line, None if isinstance(body, BufferedBody) else body.complete):
+            reading = await self._reader.open(
+                context.request, context.route, body, memory, lambda: context.caller.scope
+            )
+            if isinstance(reading, Refusal):
+                self._report(context, Receipt(context.route.upstream.name, "", notes=(f"not read: {reading}",)))
+            if not isinstance(body, BufferedBody) or not isinstance(reading, Reading):
+                await self._forward(context, body, None)
+                return
+            try:
+                await self._answer_read(context, body, reading)
+            finally:
+                self._reader.release(reading)
 
-    async def _serve(self, errand: Errand, body: Held | Flowing, memory: Reservation) -> None:
-        opened = await self._reader.opened(errand, body, memory)
-        if isinstance(opened, Refusal):
-            self._tell(errand, Receipt(errand.way.upstream.name, "", notes=(f"not read: {opened}",)))
-        if not isinstance(body, Held) or not isinstance(opened, Reading):
-            await self._forwarded(errand, body, None)
-            return
-        try:
-            await self._served(errand, body, opened)
-        finally:
-            self._reader.release(opened)
-
-    async def _served(self, errand: Errand, body: Held, reading: Reading) -> None:
-        """A request that could be read."""
+    async def _answer_read(self, context: RequestContext, body: BufferedBody, reading: Reading) -> None:
+        context.streams = reading.scene.stream
         if reading.heavy:
-            found = await self._engine.offload(reading, self._look_through, errand.way, body, reading)
+            found = await self._engine.offload(reading, self._inspect, context.route, body, reading)
         else:
-            found = self._look_through(errand.way, body, reading)
+            found = self._inspect(context.route, body, reading)
         omitting, command, body, rest = found
-        self._watch.read(errand.request, reading, omitting)
+        self._log.note_model(context, reading, omitting)
         if self._commands and command:
-            await self._commanded(self._commands, command, errand, reading)
+            images = await self._engine.offload(reading, self._engine.references, reading, context.caller)
+            work = self._commands.answer(command, reading, context.route, context.caller, images)
+            await context.response.send_whole(*await context.keep_alive(work))
         else:
-            await self._forwarded(errand, body, rest)
+            await self._forward(context, body, rest)
 
-    def _look_through(
-        self, way: Route, body: Held, reading: Reading
-    ) -> tuple[str | None, str | None, Held, Reading | None]:
+    def _inspect(
+        self, route: Route, body: BufferedBody, reading: Reading
+    ) -> tuple[str | None, str | None, BufferedBody, Reading | None]:
         """Return the client that left an image out, the command that is typed, and the request without earlier ones."""
-        omitting = find_omission(reading, way)
-        command = self._commands.typed(reading, way) if self._commands else None
-        return omitting, command, *((body, reading) if command else self._reader.cut(way, body, reading))
+        omitting = find_omission(reading, route)
+        command = self._commands.find(reading, route) if self._commands else None
+        return omitting, command, *((body, reading) if command else self._reader.cut_commands(route, body, reading))
 
-    async def _forwarded(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> None:
-        asked = await in_time(self._asked(errand, body, reading), errand, reading, self._patience)
-        outcome, aside = asked.outcome, asked.aside
-        if isinstance(outcome, Refusal):
-            await errand.reply.no(outcome)
-        elif self._offering and aside and (is_whole(outcome) or (outcome.status == 200 and is_stream(outcome))):
-            await self._offering.answered(errand, aside, outcome)
+    async def _forward(
+        self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None
+    ) -> None:
+        sent = await context.keep_alive(self._send(context, body, reading))
+        exchange, answer = sent.outcome, sent.answer
+        if isinstance(exchange, Refusal):
+            await context.response.refuse(exchange)
+        elif self._tool_loop and answer and exchange.status == 200 and (is_json(exchange) or is_event_stream(exchange)):
+            await self._tool_loop.relay(context, answer, exchange)
         else:
-            await self._relayed(errand, reading, outcome)
+            try:
+                await context.relay(exchange)
+            finally:
+                self._upstream.release(exchange, context)
 
-    async def _commanded(self, commands: Commands, command: str, errand: Errand, reading: Reading) -> None:
-        visitor = errand.visitor
-        images = await self._engine.offload(reading, self._engine.references, reading, visitor)
-        work = commands.answered(command, reading, errand.way, visitor, images)
-        await errand.reply.say(*await in_time(work, errand, reading, self._patience))
+    async def _send(self, context: RequestContext, body: BufferedBody | StreamedBody, reading: Reading | None) -> Sent:
+        if reading is None or self._tool_loop is None or isinstance(body, StreamedBody):
+            return Sent(await self._upstream.send(context, body, reading))
+        return await self._tool_loop.send(context, body, reading)
 
-    def _asked(self, errand: Errand, body: Held | Flowing, reading: Reading | None) -> Awaitable[Asked]:
-        if isinstance(body, Flowing):
-            return _alone(self._asking.passed(errand, body))
-        if reading is None or self._offering is None:
-            return _alone(self._asking.sent(errand, body, reading))
-        return self._offering.asked(errand, body, reading)
-
-    async def _relayed(self, errand: Errand, reading: Reading | None, exchange: Exchange) -> None:
-        """An answer in which nothing is ours."""
-        try:
-            events: bytes | Refusal | None = None
-            if reading is not None and reading.scene.stream and is_odd(exchange) and not is_listed(errand.way):
-                # The client loops over events: it could make nothing of an answer that has none.
-                events = await in_time(as_events(exchange, errand.way.api), errand, reading, self._patience)
-            if isinstance(events, Refusal):
-                await errand.reply.no(events)
-            elif events is not None:
-                await errand.reply.unrolled(exchange, events)
-            else:
-                await errand.reply.relay(exchange)
-        finally:
-            self._asking.rest(exchange, errand)
-
-    def _tell(self, errand: Errand, receipt: Receipt) -> None:
+    def _report(self, context: RequestContext, receipt: Receipt) -> None:
         self._say(receipt)
-        self._watch.prepared(errand.request, errand.way, receipt)
-
-
-async def _alone(outcome: Awaitable[Exchange | Refusal]) -> Asked:
-    """Asked without tools of ours."""
-    return Asked(await outcome)
-
-
-Page = Callable[[Metrics], tuple[bytes, bytes]]
-
-_OURS = "/sightline"  # of what is below it, no upstream hears
-_OWN: Mapping[str, Page] = {
-    "/sightline/health": lambda metrics: (b"application/json", b'{"ok":true}'),
-    "/sightline/metrics": lambda metrics: (CONTENT_TYPE, metrics.text().encode()),
-}
-_NO_PAGE = Refusal("not_found", "there is no such page", f"known: {', '.join(_OWN)}")
-_GREETING = b"Sightline listens here. How to point an agent at it: sightline setup AGENT\n"
-
-
-def _own(method: str, path: str) -> Page | None:
-    """A page of ours. At the top there is one for whoever opens the address in a browser, and none for programs."""
-    if path == "/" and method == "GET":
-        return lambda metrics: (b"text/plain; charset=utf-8", _GREETING)
-    return _OWN.get(path)
-
-
-async def _told(send: Send, kind: bytes, body: bytes) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
+        self._log.file_receipt(context, receipt)

@@ -31,35 +31,40 @@ class Route:
     upstream: Upstream
     url: str
     api: WireName
-    wire: Wire | None  # None: a path that is nobody's business but the upstream's
+    wire: Wire | None  # None: it is forwarded unread
     endpoint: Endpoint
-    key: str = ""  # a credential that stands in the query: Gemini takes one there
+    key: str = ""  # a credential in the query: Gemini takes one there
+
+    @property
+    def streams_json_list(self) -> bool:
+        """Whether a stream is one JSON list, as Gemini's is unless the client asks for events."""
+        return self.api == "gemini" and "alt=sse" not in self.url
 
 
-def speaks(path: str, headers: Headers, directory: Directory) -> Wire:
-    """The wire whose words a client of this path understands: of another API, those of the nearest one."""
-    upstream, path = _named(path, directory)
-    wire, _ = _asked(path, None if isinstance(upstream, Refusal) else upstream)
-    return wire or _BY_NAME[_dialect(path, headers) or directory.stray]
+def find_error_wire(path: str, headers: Headers, directory: Directory) -> Wire:
+    """Return the wire whose error shape a client of this path understands: the nearest one, if no wire has the path."""
+    upstream, path = _find_upstream(path, directory)
+    wire, _ = _match_wire(path, None if isinstance(upstream, Refusal) else upstream)
+    return wire or _BY_NAME[_guess_api(path, headers) or directory.stray]
 
 
-def route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
+def find_route(path: str, query: str, headers: Headers, directory: Directory) -> Route | Refusal:
     """Return where a request goes, or a refusal: no path leads out of the base address of its upstream."""
     if not path.startswith("/"):
         return _NO_PATH
     if has_dot_segments(path):
         return _DOT_SEGMENTS
-    upstream, path = _named(path, directory)
+    upstream, path = _find_upstream(path, directory)
     if isinstance(upstream, Refusal):
         return upstream
-    wire, endpoint = _asked(path, upstream)
-    spoken: WireName = wire.name if wire else _dialect(path, headers, query) or directory.stray
+    wire, endpoint = _match_wire(path, upstream)
+    api: WireName = wire.name if wire else _guess_api(path, headers, query) or directory.stray
     if upstream is None:
-        upstream = directory.owners[spoken]
-    key, rest = _key_in(query) if spoken == "gemini" else ("", query)
+        upstream = directory.owners[api]
+    key, rest = _split_key(query) if api == "gemini" else ("", query)
     query = rest if upstream.api_key else query  # an upstream's own key replaces the client's
-    url = joined(upstream.base(spoken), endpoint.path) + (f"?{query}" if query else "")
-    return Route(upstream, url, spoken, wire, endpoint, key)
+    url = joined(upstream.base(api), endpoint.path) + (f"?{query}" if query else "")
+    return Route(upstream, url, api, wire, endpoint, key)
 
 
 def has_dot_segments(path: str) -> bool:
@@ -75,8 +80,8 @@ def has_dot_segments(path: str) -> bool:
     return False
 
 
-def _named(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:
-    """The upstream that a path names, if it names one, and the path below it."""
+def _find_upstream(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, str]:
+    """Return the upstream that a path names, if it names one, and the path below it."""
     if not path.startswith("/u/"):
         return None, path
     name, _, below = path[3:].partition("/")
@@ -86,16 +91,16 @@ def _named(path: str, directory: Directory) -> tuple[Upstream | Refusal | None, 
     return Refusal("not_found", f"there is no upstream named {name!r}", f"known: {known}"), f"/{below}"
 
 
-def _key_in(query: str) -> tuple[str, str]:
-    """The key in a query, and the query without it. What could stand in no header is no key."""
+def _split_key(query: str) -> tuple[str, str]:
+    """Return the key in a query, if it could be sent in a header, and the query without it."""
     pairs = query.split("&")
     keys = [unquote_plus(pair[len("key=") :]) for pair in pairs if pair.startswith("key=")]
     key = next((key for key in keys if key.isascii() and key.isprintable()), "")
     return key, "&".join(pair for pair in pairs if not pair.startswith("key="))
 
 
-def _asked(path: str, upstream: Upstream | None = None) -> tuple[Wire | None, Endpoint]:
-    """The wire of a path. A slash behind it means nothing, nor does what its upstream's own address ends with."""
+def _match_wire(path: str, upstream: Upstream | None = None) -> tuple[Wire | None, Endpoint]:
+    """Return the wire of a path, with or without a slash at its end and the path of its upstream's own address."""
     bare = path.rstrip("/")
     for wire in WIRES:
         if endpoint := wire.match(bare):
@@ -128,8 +133,8 @@ _SIGNS: tuple[tuple[bytes, bytes, WireName], ...] = (  # a header, how it begins
 )
 
 
-def _dialect(path: str, headers: Headers, query: str = "") -> WireName | None:
-    """Which kind of API a path that is no wire's belongs to. A credential tells it best: it goes to no other's host."""
+def _guess_api(path: str, headers: Headers, query: str = "") -> WireName | None:
+    """Return the API of a path that no wire has. A credential tells it best: it must not go to another's host."""
     for sign, start, api in _SIGNS:
         if any(name == sign and value.lower().startswith(start) for name, value in headers):
             return api

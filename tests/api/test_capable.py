@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sightline
-from sightline.profiles.capabilities import KINDS, Said, takes
+from sightline.profiles.lookup import KINDS, Said, takes
 from sightline.settings import Settings, load
 from sightline.vision.capabilities import table
 from tests.requirements import requirement

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightline.grounding.parse import Found, parse
-from sightline.grounding.place import Placed, boxes_block, shown, to_original
+from sightline.grounding.parse import Found, Placed, boxes_block, parse, shown, to_original
 from sightline.model.geometry import Box, Map, Size
 from tests.grounding.writing import HANDS
 from tests.requirements import requirement

@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 from sightline.model.geometry import Size
 from sightline.model.image import Kept
 from sightline.surfaces.mcp import catalog
+from sightline.surfaces.mcp.asking import paths
 from sightline.surfaces.mcp.clients import ANY, Client, client, within
-from sightline.surfaces.mcp.folders import paths
 from sightline.surfaces.mcp.server import unwrapped
 from tests.requirements import requirement
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightline.model.geometry import Box
-from sightline.reader.amounts import parse_number
 from sightline.reader.charts.find_charts import find_charts, round_mark
 from sightline.reader.describe import describe_image
 from sightline.reader.examine import examine_image
+from sightline.reader.phrases import parse_number
 from sightline.reader.reading import Chart, ChartMark
 from tests.reader.sketch import BLUE, GREEN, ORANGE, Sketch, bar_chart
 

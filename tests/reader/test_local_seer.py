@@ -106,7 +106,9 @@ async def test_a_question_that_nobody_waits_for_ends_its_process_and_the_next_is
         asked = asyncio.create_task(told(seer, saved(many_words())))
         await asyncio.sleep(0.5)  # the more of it is done the better, but whenever it is dropped it ends
         asked.cancel()
-        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 120)
+        waiting = select.poll()  # unlike select, it takes descriptors above 1023
+        waiting.register(watch, select.POLLIN)
+        ended = await asyncio.to_thread(waiting.poll, 120_000)
         os.close(watch)
         assert ended
         answer = await told(seer, saved(page(["Still here"])))

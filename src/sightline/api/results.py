@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, ParamSpec, TypeVar, cast, final, get_args
 
-from sightline.grounding.place import Placed
+from sightline.grounding.parse import Placed
 from sightline.model.asking import Usage, is_cut
 from sightline.model.facts import Member
 from sightline.model.fence import json_line, one_line

@@ -125,8 +125,12 @@ class Manner:
 def in_front(whole: Runtime, listening: socket.socket, ready: Callable[[], None], manner: Manner) -> None:
     """Serve in this process until a signal stops it."""
     signal.signal(signal.SIGTERM, _end)
+    work = _listen(whole, listening, ready, manner, signals=True)
     with _runner() as runner:
-        runner.run(_listen(whole, listening, ready, manner, signals=True))
+        try:
+            runner.run(work)
+        finally:
+            work.close()  # which a signal may have kept from being started
 
 
 class Beside:

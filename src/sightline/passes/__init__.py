@@ -8,10 +8,9 @@ from sightline.model.facts import Facts, Needs
 from sightline.model.rules import Rules
 from sightline.model.scene import Scene
 from sightline.passes.fit import fit
-from sightline.passes.label import label
+from sightline.passes.label import label, refer
 from sightline.passes.once import once
 from sightline.passes.permit import permit
-from sightline.passes.refer import refer
 from sightline.passes.resolve import resolve
 from sightline.passes.retain import retain
 from sightline.passes.tell import tell

@@ -16,7 +16,6 @@ import orjson
 from sightline.model.asking import Spot
 from sightline.model.geometry import Box
 from sightline.model.scene import Json
-from sightline.reader.amounts import parse_number, parse_whole_number, points_separate_thousands
 from sightline.reader.describe import NOTE, Report
 from sightline.reader.interface.field_labels import find_named_parts, labelled_part
 from sightline.reader.layout.tables import TableText, table_texts, tables_with_heads
@@ -27,6 +26,9 @@ from sightline.reader.phrases import (
     label_value_pairs,
     match_phrase,
     normalize,
+    parse_number,
+    parse_whole_number,
+    points_separate_thousands,
     remove_asides,
     split_words,
     value_after_colon,

@@ -12,7 +12,7 @@ import orjson
 
 from sightline.model.asking import Usage
 from sightline.model.upstream import Upstream
-from sightline.profiles.capabilities import KINDS, Kind, Said, takes
+from sightline.profiles.lookup import KINDS, Kind, Said, takes
 from sightline.profiles.presets import PRESETS
 from sightline.settings import Settings, load
 from sightline.settings.upstreams import completed

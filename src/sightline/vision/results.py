@@ -10,8 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sightline.grounding.parse import Found, parse
-from sightline.grounding.place import Placed, boxes_block, shown, to_original
+from sightline.grounding.parse import Found, Placed, boxes_block, parse, shown, to_original
 from sightline.model.asking import Answer, Spot, Usage
 from sightline.model.facts import NO_FORM, Description, Member
 from sightline.model.geometry import Box, Size

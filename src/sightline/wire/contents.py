@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sightline.model.edit import Edit
 from sightline.model.profile import ContentName, Profile
 from sightline.model.scene import Json, Scene
-from sightline.wire import acp, mcp, model_message
+from sightline.wire import content_blocks, model_message
 from sightline.wire.shape import Texts
 
 
@@ -26,7 +26,7 @@ class Content:
 
 
 MODEL_MESSAGE = Content("model_message", model_message.read, model_message.lower, model_message.ITEMS)
-MCP = Content("mcp", mcp.read, mcp.lower, mcp.ITEMS)
-ACP = Content("acp", acp.read, acp.lower, acp.ITEMS)
+MCP = Content("mcp", content_blocks.read_mcp, content_blocks.lower_mcp, content_blocks.MCP_ITEMS)
+ACP = Content("acp", content_blocks.read_acp, content_blocks.lower_acp, content_blocks.ACP_ITEMS)
 
 CONTENTS: tuple[Content, ...] = (MODEL_MESSAGE, MCP, ACP)

@@ -14,7 +14,7 @@ from sightline.model.edit import Edit, Insert
 from sightline.model.profile import Profile
 from sightline.model.scene import Call, Json, Path, Scene, Sight
 from sightline.model.source import Inline, Opaque, Source
-from sightline.wire import anthropic, blocks
+from sightline.wire import anthropic, content_blocks
 from sightline.wire.inline import address, pictured
 from sightline.wire.lowering import Block, Dialect, by_run, has_pixels, in_place, moved, result
 from sightline.wire.reader import Reader
@@ -101,7 +101,9 @@ def _source(part: Block, texts: Texts) -> Source | None:
 
 def _foreign(part: Block, texts: Texts) -> Source | None:
     """Some pass on what a tool brought as it came: in a block of MCP, or of the Messages wire."""
-    found = blocks.source(part, texts) or (anthropic.source(part, texts) if part.get("type") == "image" else None)
+    found = content_blocks.source(part, texts) or (
+        anthropic.source(part, texts) if part.get("type") == "image" else None
+    )
     return found if isinstance(found, Inline) else None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sightline.api.results import Analysis
     from sightline.api.session import Door
     from sightline.commands.values import Describe
-    from sightline.grounding.place import Placed
+    from sightline.grounding.parse import Placed
     from sightline.settings import Settings
 
 EXAMPLE = """  sightline describe shot.png

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightline.model.geometry import Box
-from sightline.reader.amounts import parse_amount, parse_number, points_separate_thousands
 from sightline.reader.colours import crop_pixels, distances_from, most_common_colour
+from sightline.reader.phrases import parse_amount, parse_number, points_separate_thousands
 from sightline.reader.reading import TextLine
 from sightline.reader.rectangles import enclosing_box, is_inside, transpose_box
 from sightline.reader.regions import ColourRegion, Pixels

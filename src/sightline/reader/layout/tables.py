@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from sightline.model.geometry import Box
-from sightline.reader.amounts import parse_number
 from sightline.reader.layout.page_text import PROSE, LayoutItem, contains_line, group_rows, line_height
-from sightline.reader.phrases import begins_like_value
+from sightline.reader.phrases import begins_like_value, parse_number
 from sightline.reader.reading import ImageReading, InterfacePart, PartKind, Table, TextLine, has_unread_text
 from sightline.reader.rectangles import are_level, enclosing_box, is_inside, overlap_horizontally
 

@@ -36,7 +36,7 @@ from sightline.settings.upstreams import NOBODY, owner
 from sightline.sources.file import Policy, policy_for, read
 from sightline.surfaces.acp.capability import LOADING, Agent, Ready, meant_for
 from sightline.vision.bridge import begin, wait
-from sightline.wire.acp import prompt
+from sightline.wire.content_blocks import prompt
 from sightline.wire.contents import ACP
 from sightline.wire.jsonedits import graft
 from sightline.wire.jsontext import Document, lift

@@ -28,11 +28,21 @@ from sightline.model.toolset import TOOLSET
 from sightline.sources import reference
 from sightline.sources.file import outside
 from sightline.surfaces.mcp import catalog
-from sightline.surfaces.mcp.asking import Asked, Context, Needs, agreed, answers, can_elicit, has_roots, is_modern
+from sightline.surfaces.mcp.asking import (
+    Asked,
+    Context,
+    Needs,
+    agreed,
+    answers,
+    attended,
+    can_elicit,
+    has_roots,
+    is_modern,
+    nowhere,
+    opened,
+)
 from sightline.surfaces.mcp.catalog import SAME_TOOLS, list_arguments, read_prompt
 from sightline.surfaces.mcp.clients import Client, Terms, client, within
-from sightline.surfaces.mcp.folders import nowhere, opened
-from sightline.surfaces.mcp.pace import attended
 from sightline.vision.bridge import run_in_thread
 from sightline.vision.fairness import FairSemaphore
 from sightline.vision.lru_cache import LruCache

@@ -22,6 +22,9 @@ def started(*argv: str, env: dict[str, str] | None = None, files: dict[str, obje
     return launch(argv, Place({**HOME, **(env or {})}, HERE, FOLDER, held.get, serve_port=8790))
 
 
+PAST_PROXIES = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+
+
 def told(url: str) -> dict[str, object]:
     return {"env": {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "theirs"}}
 
@@ -32,7 +35,9 @@ TRUSTED: dict[str, object] = {"/home/me/.claude.json": {"projects": {"/srv/proje
 def test_claude_gets_one_settings_flag_before_its_own_arguments() -> None:
     found = started("/usr/bin/claude", "-p", "what is on it?")
     settings = json.dumps({"env": {"ANTHROPIC_BASE_URL": HERE}})
-    assert found == Launch(("/usr/bin/claude", "--settings", settings, "-p", "what is on it?"), HOME, {})
+    assert found == Launch(
+        ("/usr/bin/claude", "--settings", settings, "-p", "what is on it?"), {**HOME, **PAST_PROXIES}, {}
+    )
 
 
 @pytest.mark.parametrize("name", ["claude", "./claude", "/opt/bin/claude", "claude.exe", "Claude.cmd"])
@@ -139,6 +144,7 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
     assert found.argv == ("aider", "--yes")
     assert found.env == {
         **HOME,
+        **PAST_PROXIES,
         "ANTHROPIC_BASE_URL": HERE,
         "OPENAI_BASE_URL": f"{HERE}/v1",
         "OPENAI_API_BASE": f"{HERE}/v1",
@@ -158,10 +164,24 @@ def test_an_agent_that_is_not_known_is_pointed_by_the_usual_variables() -> None:
 def test_a_web_proxy_is_not_asked_for_this_machine(name: str) -> None:
     found = started(name, env={"https_proxy": "http://corp:3128", "no_proxy": "corp.example.com"})
     assert isinstance(found, Launch)
-    assert found.env["NO_PROXY"] == found.env["no_proxy"] == "corp.example.com,127.0.0.1"
-    without = started(name, env={"no_proxy": "corp.example.com"})
-    assert isinstance(without, Launch)
-    assert "NO_PROXY" not in without.env
+    assert found.env["NO_PROXY"] == found.env["no_proxy"] == "corp.example.com,127.0.0.1,localhost"
+
+
+@requirement("run.web_proxy")
+@pytest.mark.parametrize("name", ["claude", "aider"])
+@pytest.mark.parametrize(
+    ("env", "excepted"),
+    [
+        ({}, "127.0.0.1,localhost"),  # the agent may find a web proxy in a file
+        ({"NO_PROXY": "a.example, localhost"}, "a.example,localhost,127.0.0.1"),
+        ({"NO_PROXY": "a.example", "no_proxy": "b.example"}, "a.example,b.example,127.0.0.1,localhost"),
+        ({"NO_PROXY": "*"}, "*"),
+    ],
+)
+def test_this_machine_is_always_reached_without_a_web_proxy(name: str, env: dict[str, str], excepted: str) -> None:
+    found = started(name, env=env)
+    assert isinstance(found, Launch)
+    assert found.env["NO_PROXY"] == found.env["no_proxy"] == excepted
 
 
 def test_keys_in_the_environment_are_not_shown() -> None:

@@ -88,13 +88,23 @@ def damage_root(table: str) -> Callable[[Path], None]:
     return damage
 
 
+def begin_read(database: Path) -> sqlite3.Connection:
+    """Begin to read as another program does, so that what is written from now on stays in the log."""
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute("BEGIN")
+    connection.execute("SELECT COUNT(*) FROM consents").fetchone()
+    return connection
+
+
 def withdraw_in_log(folder: Path) -> None:
     """Withdraw a consent, and leave the log as a crash does: with commits in it that the database does not have."""
     record = open_record(folder)
+    reader = begin_read(folder / "record.sqlite")  # else the log is emptied with each of them
     assert record.policy.set_consent("openai", given=False) is None
     assert record.policy.set_consent("another", given=False) is None
     copy = folder.with_name("copy")
     shutil.copytree(folder, copy)
+    reader.close()
     record.close()
     shutil.rmtree(folder)
     copy.rename(folder)
@@ -116,6 +126,11 @@ def damage_frame(at: int) -> Callable[[Path], None]:
         overwrite(log, 32 + at, bytes([log.read_bytes()[32 + at] ^ 1]))
 
     return damage
+
+
+def zero_log_header(folder: Path) -> None:
+    withdraw_in_log(folder)
+    overwrite(folder / "record.sqlite-wal", 0, bytes(32))
 
 
 def damage_schema(folder: Path) -> None:
@@ -173,6 +188,7 @@ DAMAGES: Mapping[str, Callable[[Path], None]] = {
     "truncated": truncate,
     **{f"root page of {table}": damage_root(table) for table in EVERY},
     "garbage in the log": damage_log,
+    "header of the log zeroed": zero_log_header,
     "salt of a frame of the log": damage_frame(8),
     "checksum of a frame of the log": damage_frame(16),
     "page of a frame of the log": damage_frame(2000),

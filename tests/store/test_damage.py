@@ -16,7 +16,7 @@ from sightline.store.migrations import STEPS
 from sightline.store.storage import check_health
 from tests.privileges import as_nobody
 from tests.requirements import requirement
-from tests.store.damaging import DAMAGES, IMAGES, damage_root, fill
+from tests.store.damaging import DAMAGES, IMAGES, begin_read, damage_root, fill, overwrite
 from tests.store.writer import image_of
 
 Damage = Callable[[Path], None]
@@ -87,6 +87,66 @@ def test_no_consent_counts_that_cannot_be_read(folder: Path, name: str) -> None:
     assert record.policy.read_consents().get("openai") is not True
     assert record.find_trouble() is not None
     record.close()
+
+
+def flip_last_frame(log: Path) -> None:
+    if data := log.read_bytes():
+        log.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+
+
+@requirement("record.damage.consents")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        Path.unlink,
+        flip_last_frame,
+        lambda log: os.truncate(log, log.stat().st_size // 2),
+        lambda log: log.write_bytes(bytes(log.stat().st_size)),
+    ],
+    ids=["deleted", "a bit of the last frame", "truncated", "zeroed"],
+)
+def test_a_withdrawn_consent_is_never_in_the_log_alone(
+    folder: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    record = open_record(folder)
+    assert record.policy.set_consent("openai", given=False) is None
+    copy = tmp_path / "after the crash"
+    shutil.copytree(folder, copy)
+    record.close()
+    (copy / "record.sqlite-shm").unlink()
+    damage(copy / "record.sqlite-wal")
+    after = open_record(copy)
+    assert after.policy.read_consents()["openai"] is False
+    after.close()
+
+
+@requirement("record.damage.consents")
+def test_a_log_that_a_reader_keeps_is_emptied_with_the_next_write(folder: Path) -> None:
+    record, log = open_record(folder), folder / "record.sqlite-wal"
+    reader = begin_read(folder / "record.sqlite")
+    assert record.policy.set_consent("openai", given=False) is None
+    assert log.stat().st_size > 0
+    reader.close()
+    record.images.note_place("scope", image_of("cat", 0).sha256, "/elsewhere.png")
+    assert log.stat().st_size == 0
+    record.close()
+
+
+@requirement("record.damage.found")
+def test_no_image_is_removed_that_only_a_damaged_log_names(folder: Path) -> None:
+    record = open_record(folder)
+    reader = begin_read(folder / "record.sqlite")
+    assert record.images.keep("scope", image_of("dog", 7))
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    reader.close()
+    record.close()
+    (copy / "record.sqlite-shm").unlink()
+    (copy / "swept").unlink()
+    overwrite(copy / "record.sqlite-wal", 0, bytes(32))
+    open_record(copy).close()
+    sha256 = image_of("dog", 7).sha256
+    assert (copy / "blobs" / sha256[:2] / sha256[2:4] / sha256).exists()
 
 
 @requirement("record.damage.consents", "record.damage.found")

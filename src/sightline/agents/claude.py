@@ -1,8 +1,8 @@
 """Claude Code: its settings files win over the environment, and --settings over those; of two flags the last counts.
 
 In `-p` it believes the settings of a project without asking, and they can lead it past --settings: by a web proxy,
-another cloud, another key, or programs that get the keys in their environment (hooks, MCP servers). Its record of
-trusted folders is in .claude.json.
+another cloud, another key, or programs that get the keys in their environment (hooks, MCP servers). Its native builds
+are made with Bun, which loads the `.env` files of the folder. Its record of trusted folders is in .claude.json.
 """
 
 from __future__ import annotations
@@ -23,7 +23,17 @@ from sightline.agents.launch import (
     resolve_upstream,
     say_project_decides,
 )
-from sightline.agents.projects import NETWORK, Steering, refuse, say_ignored, settings_that_steer
+from sightline.agents.projects import (
+    NETWORK,
+    Steering,
+    find_bun_steering,
+    is_dotenv,
+    refuse,
+    say_ignored,
+    select_code,
+    settings_that_steer,
+    unset_variables,
+)
 from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
 
@@ -31,6 +41,7 @@ _FLAG = "--settings"
 _TOKENS = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY")
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _FILE = "claude-settings.json"
+_TRUST = "start claude in this folder, trust it when it asks, and repeat"
 _SOURCES = "--setting-sources"
 _SERVERS = ".mcp.json"  # in the folder where it works and in each around it; in `-p` it starts them without asking
 _OF_PROJECT = {"local": Path(".claude/settings.local.json"), "project": Path(".claude/settings.json")}
@@ -64,8 +75,9 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "invalid_input", "the --settings of claude are neither JSON nor a file that holds it", "mend them"
         )
     steering = find_steering(argv, place)
-    if steering and not place.flagged:
-        return refuse("Claude Code", steering, "start claude in this folder, trust it when it asks, and repeat")
+    code = select_code(steering)
+    if code or (steering and not place.flagged):
+        return refuse("Claude Code", code or steering, _TRUST, ignorable=not code)
     if cloud := _find_cloud(own, place):
         return Refusal(
             "unsupported_type",
@@ -75,13 +87,13 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     formerly, where = next(_find_addresses(own, place), ("", ""))
     written = json.dumps({**own, "env": {**get_object(own, "env"), _VARIABLE: place.address}}, ensure_ascii=False)
     rest = remove_options(argv, _FLAG)
-    if steering:
+    if not all(map(is_dotenv, steering)):
         rest = [rest[0], _SOURCES, "user", *remove_options(rest, _SOURCES)[1:]]
     # What the user has put into it may hold keys, and arguments can be read by everybody on the machine.
     said = f"{FILES}/{_FILE}" if own else written
     return Launch(
         (rest[0], _FLAG, said, *rest[1:]),
-        place.env,
+        unset_variables(place.env, steering),
         {"anthropic": formerly} if formerly else {},
         files={_FILE: written} if own else {},
         note=say_ignored("Claude Code", steering) or say_project_decides(formerly, where),
@@ -124,7 +136,7 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     if _OF_PROJECT["project"] in read:
         files = [folder / _SERVERS for folder in place.above if folder not in (place.home, place.real_home)]
         found += [each for file in files for each in settings_that_steer(file, place.read(file) or "", ("mcpServers",))]
-    return found
+    return [*found, *find_bun_steering(place, "Claude Code", _STEERING)]
 
 
 def _trusts(place: Place) -> bool:

@@ -14,15 +14,23 @@ from pathlib import Path
 
 from sightline.agents.agent import Agent, Target
 from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address, find_options, remove_options
-from sightline.agents.projects import NETWORK, Steering, code_that_runs, refuse, say_ignored, variables_that_steer
+from sightline.agents.projects import (
+    DOTENVS,
+    NETWORK,
+    Steering,
+    code_that_runs,
+    refuse,
+    say_ignored,
+    select_code,
+    unset_variables,
+    variables_that_steer,
+)
 from sightline.agents.settings_files import get_object, merge
 from sightline.model.refusal import Refusal
 
 _COMPATIBLE = "openai-compatible"
 _COPY = "Cline works on a copy of its data folder; its history of this run is not kept"
 _STEERING = re.compile(rf"{NETWORK}|CLINE_\w+", re.IGNORECASE)
-# It reads all of them that are in the folder where it starts, or that it is told to work in.
-_FILES = (".env", *(f".env{mode}" for mode in (".development", ".production", ".test")), ".env.local")
 # Folders of code that it runs, in the folder where it works and in the root of its repository.
 _CODE = (".cline/hooks", ".clinerules/hooks", ".cline/plugins")
 
@@ -46,7 +54,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
             "cline auth -p openai -k KEY -m MODEL -b ADDRESS gives it one",
         )
     steering = find_steering(argv, place)
-    if code := [each for each in steering if each.is_code]:
+    if code := select_code(steering):
         return refuse("Cline", code, "move these files away, or start Cline in another folder", ignorable=False)
     if steering and not place.flagged:
         return refuse("Cline", steering, f"set {steering[0].setting} yourself in the environment")
@@ -56,7 +64,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     rest = remove_options(argv, "--data-dir")[1:]
     return Launch(
         (argv[0], "--data-dir", FILES, *rest),
-        {**place.env, **{each.setting: "" for each in steering}},
+        unset_variables(place.env, steering),
         {"openai_chat": formerly} if formerly else {},
         files={"settings/providers.json": json.dumps(merge(settings, pointed))},
         note="; ".join(filter(None, (say_ignored("Cline", steering), _COPY))),
@@ -66,7 +74,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return the variables and the code of a project that decide where keys and images go."""
     folders = [folder for folder in _list_folders(argv, place) if folder not in (place.home, place.real_home)]
-    files = (folder / name for folder in folders for name in _FILES)
+    files = (folder / name for folder in folders for name in DOTENVS)  # where it starts or is told to work
     variables = [each for file in files for each in variables_that_steer(place, file, _STEERING)]
     return [*variables, *(each for folder in folders for each in _find_code(replace(place, folder=folder)))]
 

@@ -23,7 +23,7 @@ ListFiles = Callable[[Path], Sequence[Path] | None]
 
 FILES = "{sightline-files}"
 """Stands in arguments and variables for a folder that is the user's alone and ends with the agent."""
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +180,10 @@ def refuse_own_address(started: Launch, place: Place) -> Launch | Refusal:
 
 
 def bypass_web_proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment so that no web proxy is asked for this machine's addresses, which it can't reach."""
-    if not any(env.get(name) or env.get(name.lower()) for name in _PROXIES):
-        return dict(env)
-    known = env.get("NO_PROXY") or env.get("no_proxy") or ""
-    past = ",".join(filter(None, [known, "127.0.0.1"]))
+    """Return the environment so that no web proxy is asked for this machine's addresses, which it can't reach.
+
+    Also where no variable names a web proxy: the agent may find one in a file.
+    """
+    known = [name.strip() for both in ("NO_PROXY", "no_proxy") for name in env.get(both, "").split(",")]
+    past = ",".join(dict.fromkeys(filter(None, [*known, *([] if "*" in known else _THIS_MACHINE)])))
     return {**env, "NO_PROXY": past, "no_proxy": past}

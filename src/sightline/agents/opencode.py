@@ -2,7 +2,8 @@
 
 It has no record of trusted folders, so the files of a project decide nothing, unless the user names one of them in
 OPENCODE_CONFIG, or their folder in OPENCODE_CONFIG_DIR. OPENCODE_DISABLE_PROJECT_CONFIG makes it read none of them.
-Where its arguments name another folder, that is the project.
+Where its arguments name another folder, that is the project. It is made with Bun, which loads the `.env` files of the
+folder where it starts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from typing import Any
 
 from sightline.agents.agent import Agent, SetupRequest, Target, choose_from_table
 from sightline.agents.launch import Launch, Place, choose_version, find_address, find_options
-from sightline.agents.projects import Steering, refuse, say_ignored, settings_that_steer
+from sightline.agents.projects import (
+    NETWORK,
+    PROVIDERS,
+    Steering,
+    find_bun_steering,
+    is_dotenv,
+    refuse,
+    say_ignored,
+    select_code,
+    settings_that_steer,
+    unset_variables,
+)
 from sightline.agents.settings_files import get_object, merge, parse_json
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -44,6 +56,7 @@ _STEERS = (
     *("plugin", "mcp", "lsp", "formatter"),  # programs that it runs
     *("provider", "enabled_providers", "disabled_providers", "share", "autoshare", "enterprise"),
 )
+_STEERING = re.compile(rf"{NETWORK}|{PROVIDERS}|OPENCODE_\w+", re.IGNORECASE)
 _ROLES = ("agent", "mode", "command")  # each of which may name a model, and with it a provider
 _REFERENCE = re.compile(r"\{(env|file):([^}]+)\}")
 # Its own providers, by our names for them.
@@ -73,9 +86,12 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         return Refusal("invalid_input", f"{_CONTENT} is not JSON", "mend it or unset it")
     flag = next(find_options(argv, "-m", "--model"), "")
     is_later = _opens_folders_later(argv, place)
-    steering = [] if is_later else find_steering(argv, place)
-    if steering and not place.flagged:
-        return refuse("opencode", steering, _say_trust(steering[0].file))
+    in_config = [] if is_later else _find_in_config(argv, place)
+    loaded = find_bun_steering(place, "opencode", _STEERING)
+    if code := select_code(loaded):
+        return refuse("opencode", code, "move this file away, or start opencode in another folder", ignorable=False)
+    if (steering := [*in_config, *loaded]) and not place.flagged:
+        return refuse("opencode", steering, _say_trust(steering[0]))
     config = merge(_read_config(place), _resolve_addresses(given, place.folder, place))
     model = flag or config.get("model")
     chosen, _, model_id = model.partition("/") if isinstance(model, str) else ("", "", "")
@@ -89,7 +105,7 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         )
     }
     content = merge(given, {"provider": {name: said for name, said in providers.items() if said}})
-    env = {**place.env, _CONTENT: json.dumps(content, ensure_ascii=False)}
+    env = {**unset_variables(place.env, loaded), _CONTENT: json.dumps(content, ensure_ascii=False)}
     if chosen and not providers.get(chosen):
         return Refusal(
             "unsupported_type",
@@ -98,14 +114,20 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         )
     if "PWD" in env:
         env["PWD"] = str(place.folder)  # opencode prefers it to the folder where it is started
-    if steering or is_later:
+    if in_config or is_later:
         env[_NO_PROJECT] = "1"
-    note = f"opencode reads no settings of projects: {_NO_PROJECT}=1" if is_later else say_ignored("opencode", steering)
+    later = f"opencode reads no settings of projects: {_NO_PROJECT}=1" if is_later else ""
+    note = "; ".join(filter(None, (later, say_ignored("opencode", steering))))
     return Launch(tuple(argv), env, {}, named, note=note)
 
 
 def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     """Return what the projects that opencode is started in say about where keys and images go."""
+    return [*_find_in_config(argv, place), *find_bun_steering(place, "opencode", _STEERING)]
+
+
+def _find_in_config(argv: Sequence[str], place: Place) -> list[Steering]:
+    """Return what the settings, texts and code of projects that opencode itself reads say about that."""
     flag = next(find_options(argv, "-m", "--model"), "")
     found = (
         each for folder in _list_folders(argv, place) for each in _list_steering(replace(place, folder=folder), flag)
@@ -148,7 +170,10 @@ def _list_folders(argv: Sequence[str], place: Place) -> list[Path]:
     return [*dict.fromkeys(each for path in paths for each in (path, place.real_path(path)))]
 
 
-def _say_trust(file: Path) -> str:
+def _say_trust(found: Steering) -> str:
+    file = found.file
+    if is_dotenv(found):
+        return f"set {found.setting} yourself in the environment"
     if file.name in _FILES:
         return f"set {_NAMED}={file} if you trust that file"
     folder = next((each for each in file.parents if each.name == ".opencode"), file.parent)

@@ -1,19 +1,32 @@
 """pi: no variable points it elsewhere; an extension of ours, loaded for this run alone, does.
 
 It reads the settings of a project only where its record in trust.json trusts the folder, or where it is told to trust
-every folder.
+every folder. Its native builds are made with Bun, which loads the `.env` files of every folder.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sightline.agents.agent import Agent, SetupRequest, Target, choose_from_table
 from sightline.agents.launch import FILES, Launch, Place, choose_version, find_address
-from sightline.agents.projects import Steering, code_that_runs, refuse, say_ignored, settings_that_steer
+from sightline.agents.projects import (
+    BUN_SETTINGS,
+    NETWORK,
+    PROVIDERS,
+    Steering,
+    code_that_runs,
+    find_bun_steering,
+    is_dotenv,
+    refuse,
+    say_ignored,
+    settings_that_steer,
+    unset_variables,
+)
 from sightline.agents.settings_files import get_object
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
@@ -22,8 +35,10 @@ _FILE = "sightline.ts"
 _VARIABLE = "SIGHTLINE_PI_PROVIDERS"
 _APPROVES = ("-a", "--approve")
 _OF_PROJECT = Path(".pi/settings.json")
+_TRUST = "save that you trust it with /trust in pi, and repeat"
 _CODE = ".pi/extensions"
 _STEERS = ("defaultProvider", "enabledModels", "packages", "extensions")
+_STEERING = re.compile(rf"{NETWORK}|{PROVIDERS}|PI_\w+", re.IGNORECASE)
 _EXTENSION = """export default function (pi) {
   const bases = JSON.parse(process.env.SIGHTLINE_PI_PROVIDERS || "{}");
   for (const [name, baseUrl] of Object.entries(bases)) pi.registerProvider(name, { baseUrl });
@@ -71,10 +86,13 @@ def find_steering(argv: Sequence[str], place: Place) -> list[Steering]:
     saved = next((record[str(folder)] for folder in place.above if isinstance(record.get(str(folder)), bool)), None)
     always = place.json(_get_home(place) / "settings.json").get("defaultProjectTrust") == "always" and saved is None
     words = argv[: argv.index("--")] if "--" in argv else argv
-    if saved is not True and not place.at_home and (always or any(word in words for word in _APPROVES)):
-        settings = settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
-        return [*settings, *code_that_runs(place, place.folder / _CODE, "pi")]
-    return []
+    if saved is True or place.at_home:
+        return []
+    found = find_bun_steering(place, "pi", _STEERING)
+    if always or any(word in words for word in _APPROVES):
+        found += settings_that_steer(_OF_PROJECT, place.read(place.folder / _OF_PROJECT) or "", _STEERS)
+        found += code_that_runs(place, place.folder / _CODE, "pi")
+    return found
 
 
 def _get_api(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
@@ -87,8 +105,9 @@ def _get_api(provider: str, said: Mapping[str, Any]) -> tuple[WireName, str]:
 
 def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
     steering = find_steering(argv, place)
-    if steering and not place.flagged:
-        return refuse("pi", steering, "save that you trust it with /trust in pi, and repeat")
+    loaded_code = [each for each in steering if each.is_code and each.file == BUN_SETTINGS]
+    if loaded_code or (steering and not place.flagged):
+        return refuse("pi", loaded_code or steering, _TRUST, ignorable=not loaded_code)
     own = _read_providers(place)
     bases = {name: _build_address(place, f"/u/{known}", version) for name, (known, version) in _BUILT_IN.items()}
     named: dict[str, tuple[WireName, str]] = {}
@@ -105,9 +124,10 @@ def start(argv: Sequence[str], place: Place) -> Launch | Refusal:
         if api != "gemini" and not place.flagged:
             version = choose_version(url, version)
         bases[provider] = _build_address(place, f"/u/{name}", version)
-    env = {**place.env, _VARIABLE: json.dumps(bases)}
-    words = [word for word in argv[1:] if word not in _APPROVES] if steering else argv[1:]
-    flags = ("--no-approve", "-e") if steering else ("-e",)
+    env = {**unset_variables(place.env, steering), _VARIABLE: json.dumps(bases)}
+    is_approved = not all(map(is_dotenv, steering))
+    words = [word for word in argv[1:] if word not in _APPROVES] if is_approved else argv[1:]
+    flags = ("--no-approve", "-e") if is_approved else ("-e",)
     note = say_ignored("pi", steering)
     return Launch((argv[0], *flags, f"{FILES}/{_FILE}", *words), env, {}, named, {_FILE: _EXTENSION}, note)
 

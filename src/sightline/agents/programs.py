@@ -25,7 +25,7 @@ from sightline.agents.launch import (
     remove_options,
     resolve_upstream,
 )
-from sightline.agents.projects import refuse, warn_of
+from sightline.agents.projects import is_dotenv, refuse, warn_of
 from sightline.model.profile import WireName
 from sightline.model.refusal import Refusal
 
@@ -87,7 +87,7 @@ def _launch_unknown(argv: Sequence[str], place: Place) -> Launch | Refusal:
                 f"start {agent.title} by its own command, sightline run -- {name} …, which says how to trust the folder"
             )
             return refuse(agent.title, steering, how, ignorable=False)
-        if theirs := [each for each in steering if not each.file.name.startswith(".env")]:
+        if theirs := [each for each in steering if not is_dotenv(each)]:
             warnings.append(warn_of(agent.title, theirs))
     started = _point_by_variables(argv, place)
     started = replace(started, note="; ".join([started.note, *warnings]))

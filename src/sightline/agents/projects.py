@@ -9,7 +9,8 @@ trusts that folder. Elsewhere they are refused, unless the user says with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +18,23 @@ from sightline.agents.launch import Place
 from sightline.agents.settings_files import get_object, parse_json
 from sightline.model.refusal import Refusal
 
-NETWORK = r"\w*PROXY|(?:NODE|BUN|SSL|LD|DYLD|GIT)_\w+|PYTHON\w+|PATH|SHELL|ENV|BASH_ENV"
+NETWORK = r"\w*PROXY|(?:NODE(?!_ENV\Z)|BUN|SSL|LD|DYLD|GIT)_\w+|PYTHON\w+|PATH|SHELL|ENV|BASH_ENV"
 """Variables that reroute the traffic of any program, or make it run other code, which can read its keys."""
+PROVIDERS = (
+    r"(?:ANTHROPIC|OPENAI|OPENROUTER|GEMINI|GROQ|MISTRAL|DEEPSEEK|MOONSHOT|KIMI|MINIMAX|XAI|ZAI|ZHIPU|DASHSCOPE|CEREBRAS"
+    r"|TOGETHER|FIREWORKS|HF|COPILOT|AI_GATEWAY|AZURE|AWS|VERTEX|CLOUDFLARE|GOOGLE_(?:API|GENERATIVE|GEMINI|VERTEX|CLOUD"
+    r"|APPLICATION))_(?!MODEL\Z)\w+"
+)
+"""Variables with the addresses and keys of providers, for agents that ask many of them."""
+DOTENVS = (
+    *(".env", ".env.local"),
+    *(f".env.{mode}{local}" for mode in ("development", "production", "test") for local in ("", ".local")),
+)
+"""Files of variables that a program made with Bun loads from the folder where it starts, by itself."""
 CODE = ("hooks", "mcpServers", "tools.discoveryCommand", "tools.callCommand")
 """Settings of several agents that name programs to run: these get the agent's environment, with its keys."""
+BUN_SETTINGS = Path("bunfig.toml")
+_BUN_CODE = ("preload", "define", "loader", "env")
 # Like dotenv's own pattern: its \s takes line breaks and no-break spaces, also before the equals sign.
 _ASSIGNED = re.compile(r"(?:\A|\n)\s*(?:export\s+)?([\w.-]+)(?:\s*=|:\s)")
 
@@ -100,6 +114,44 @@ def variables_that_steer(place: Place, file: Path, names: re.Pattern[str]) -> It
     for name in dict.fromkeys(_ASSIGNED.findall(text)):
         if names.fullmatch(name) and not place.env.get(name):
             yield Steering(file, name)
+
+
+def find_bun_steering(place: Place, title: str, names: re.Pattern[str]) -> list[Steering]:
+    """Return what a program made with Bun loads from the folder where it starts that decides where keys and images go.
+
+    Bun does so before the program's own code runs: no setting of the program switches it off.
+    """
+    if place.at_home:
+        return []
+    found = [each for name in DOTENVS for each in variables_that_steer(place, Path(name), names)]
+    if _runs_code(place.read(place.folder / BUN_SETTINGS) or ""):
+        found.append(Steering(BUN_SETTINGS, f"code that {title} runs", is_code=True))
+    return found
+
+
+def _runs_code(bun_settings: str) -> bool:
+    try:
+        settings = tomllib.loads(bun_settings)
+    except (ValueError, RecursionError):
+        return True  # Bun may be able to read it
+    return any(settings.get(name) for name in _BUN_CODE)
+
+
+def select_code(found: Iterable[Steering]) -> list[Steering]:
+    """Return what the agent runs whatever its arguments and its environment say."""
+    return [each for each in found if each.is_code]
+
+
+def unset_variables(env: Mapping[str, str], found: Iterable[Steering]) -> dict[str, str]:
+    """Return the environment for an agent that takes none of these variables from a `.env` file.
+
+    What the environment sets, if only to nothing, is not taken from a file.
+    """
+    return {**env, **{each.setting: "" for each in found if is_dotenv(each)}}
+
+
+def is_dotenv(found: Steering) -> bool:
+    return found.file.name.startswith(".env")
 
 
 def code_that_runs(place: Place, folder: Path, title: str) -> Iterator[Steering]:

@@ -24,6 +24,7 @@ from sightline.store.migrations import STEPS, OtherVersionError, check, count_st
 from sightline.store.sqlite_files import check_log, log_of
 
 _BUSY_SECONDS = 10.0
+_EMPTY_LOG_SECONDS = 0.25
 _SHOWN = 5  # faults that are named
 _STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock
 
@@ -128,6 +129,7 @@ class Database:
     ) -> None:
         self._writer, self._reader = writer, reader
         self._identify, self._identity = identify, identify()
+        self._is_log_kept = False  # by a reader, though it was to be emptied
         self._write_lock = threading.RLock()
         self._read_lock = self._write_lock if writer is reader else threading.RLock()
 
@@ -194,6 +196,8 @@ class Database:
                 self._writer.execute("ROLLBACK")
                 raise
             self._writer.execute("COMMIT")
+            if self._is_log_kept:
+                self.empty_log(0.0)
 
     @contextmanager
     def erasing(self) -> Iterator[sqlite3.Connection]:
@@ -204,6 +208,23 @@ class Database:
             busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise sqlite3.OperationalError("another program reads it, and keeps what was removed in its log")
+
+    def empty_log(self, seconds: float = _EMPTY_LOG_SECONDS) -> None:
+        """Move what was committed from the log into the database, so that damage to the log cannot take it back.
+
+        A program that reads keeps the log from being emptied. It is waited for so many seconds; after that, the next
+        write tries again. What was committed is durable all the same.
+        """
+        with self._write_lock:
+            (timeout,) = self._writer.execute("PRAGMA busy_timeout").fetchone()
+            self._writer.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            try:
+                busy, *_ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError:  # locked, or a disk that is full; damage is another error
+                busy = 1
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {timeout}")
+            self._is_log_kept = bool(busy)
 
     def is_current(self) -> bool:
         """Return whether the files at its path are still those that are open here: they may have been replaced."""

@@ -42,9 +42,11 @@ class SqlitePolicy:
 
     @require_durable
     def _write_consent(self, provider: str, given: bool) -> None:
+        """Write a consent, and leave nothing of it in the log: SQLite ignores what follows damage there."""
         with self.transactions.begin() as to:
             row = (provider, given, self.transactions.wall())
             to.rows.execute("INSERT OR REPLACE INTO consents VALUES ('', ?, ?, ?)", row)
+        to.home.database.empty_log()
 
     def read_consents(self) -> Mapping[str, bool]:
         if not self.transactions.storage.check(wait=False):

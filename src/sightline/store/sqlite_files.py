@@ -56,6 +56,7 @@ def check_log(database: Path) -> Literal["absent", "sound", "damaged"]:
 
     It takes a log with a damaged header for an empty one, and stops without a word at the first frame that is damaged.
     A crash damages at most the last transaction, which was not acknowledged; so a log is damaged if a commit follows.
+    SQLite syncs the header before it writes frames, so a header of zeros before other bytes is damage, too.
     """
     before = b""
     for _ in range(_ATTEMPTS):
@@ -63,7 +64,7 @@ def check_log(database: Path) -> Literal["absent", "sound", "damaged"]:
             log = log_of(database).read_bytes()
         except (FileNotFoundError, IsADirectoryError):
             return "absent"
-        if len(log) < _LOG_HEADER + _FRAME or not any(log[:_LOG_HEADER]):  # never finished: nothing was committed to it
+        if len(log) < _LOG_HEADER + _FRAME or log.count(0) == len(log):  # never finished: nothing was committed to it
             return "absent"
         if not _hides_commits(log):
             return "sound"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
-from collections.abc import AsyncIterator
+import tracemalloc
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from sightline.api.session import door
+from sightline.server import App, Message, Receive, Send
 from sightline.server.bodies import MemoryBudget
 from sightline.surfaces.mcp import sessions
 from sightline.surfaces.mcp.clients import Terms
-from sightline.surfaces.mcp.http import Mount
+from sightline.surfaces.mcp.http import MOST_WITHOUT_SESSION, Mount
 from sightline.surfaces.mcp.large_requests import MOST_MARKS
-from sightline.surfaces.mcp.sessions import Sessions
+from sightline.surfaces.mcp.sessions import Caller, Sessions
 from sightline.vision.fairness import Offload
 from tests.requirements import requirement
 from tests.server.serving import served
@@ -48,14 +51,19 @@ def use(table: Sessions, name: str, times: int = 2) -> None:
             pass
 
 
+async def admit(table: Sessions, name: str, caller: Caller) -> None:
+    table.add(name, caller)
+    await table.end_excess(name, caller)
+
+
 @requirement("mcp.http.sessions")
 @pytest.mark.usefixtures("few")
 async def test_a_caller_with_too_many_sessions_loses_its_own() -> None:
     ended = Ended()
     table = Sessions(ended)
-    await table.admit("other", ("127.0.0.1", "Bearer other"))
+    await admit(table, "other", ("127.0.0.1", "Bearer other"))
     for number in range(20):
-        await table.admit(f"flood {number}", ANYBODY)
+        await admit(table, f"flood {number}", ANYBODY)
     assert ended.names == [f"flood {number}" for number in range(16)]
 
 
@@ -64,10 +72,10 @@ async def test_a_caller_with_too_many_sessions_loses_its_own() -> None:
 async def test_a_flood_of_openings_ends_no_session_that_was_used() -> None:
     ended = Ended()
     table = Sessions(ended)
-    await table.admit("used", ANYBODY)
+    await admit(table, "used", ANYBODY)
     use(table, "used")
     for number in range(50):
-        await table.admit(f"flood {number}", ("127.0.0.1", f"Bearer {number}"))
+        await admit(table, f"flood {number}", ("127.0.0.1", f"Bearer {number}"))
     assert len(ended.names) == 43
     assert "used" not in ended.names
 
@@ -78,17 +86,17 @@ async def test_of_used_sessions_the_least_recently_used_one_ends_and_a_busy_one_
     ended = Ended()
     table = Sessions(ended)
     for name in "abcd":
-        await table.admit(name, ANYBODY)
+        await admit(table, name, ANYBODY)
         use(table, name)
     use(table, "a", 1)
     with table.using("b"):
-        await table.admit("e", ANYBODY)
+        await admit(table, "e", ANYBODY)
         use(table, "e")
-        await table.admit("f", ANYBODY)
+        await admit(table, "f", ANYBODY)
         assert ended.names == ["c", "d"]
     table.forget("a")
     use(table, "f")
-    await table.admit("g", ANYBODY)
+    await admit(table, "g", ANYBODY)
     assert ended.names == ["c", "d"], "one has ended by itself"
 
 
@@ -206,3 +214,96 @@ async def test_callers_without_a_credential_are_told_apart_by_their_address() ->
         flood = [await post_from("127.0.0.1", port, HELLO) for _ in range(6)]
         assert (await post_from("127.0.0.2", port, called("ping"), own))[0] == 200
         assert (await post_from("127.0.0.1", port, called("ping"), flood[0][1]))[0] == 404
+
+
+def hold_first_response(mount: Mount, release: asyncio.Event) -> App:
+    """Return an application whose first response does not end before `release`, though its client has all of it."""
+    held: list[str] = []
+
+    async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        is_first = scope["type"] == "http" and not held
+        held.extend(["first"] if is_first else [])
+
+        async def send_and_wait(message: Message) -> None:
+            await send(message)
+            if is_first and b"result" in message.get("body", b""):
+                await release.wait()
+
+        await mount(scope, receive, send_and_wait)
+
+    return app
+
+
+@requirement("mcp.http.sessions")
+@pytest.mark.usefixtures("few")
+async def test_a_session_that_is_used_before_its_opening_has_ended_counts_as_used() -> None:
+    release = asyncio.Event()
+    async with mounted() as mount, served(hold_first_response(mount, release)) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = (
+            f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(HELLO)}\r\ncontent-type: application/json"
+        )
+        writer.write(f"{head}\r\naccept: application/json, text/event-stream\r\n\r\n".encode() + HELLO)
+        answer = await reader.readuntil(b"result")
+        own = answer.partition(b"mcp-session-id: ")[2].partition(b"\r\n")[0].decode()
+        for _ in range(3):
+            assert (await post_from("127.0.0.1", port, called("ping"), own))[0] == 200
+        release.set()
+        for _ in range(12):
+            assert (await post_from("127.0.0.1", port, HELLO))[0] == 200
+        assert (await post_from("127.0.0.1", port, called("ping"), own))[0] == 200, "it was in use"
+        writer.close()
+
+
+@requirement("mcp.http.opening")
+async def test_an_initialize_of_many_values_opens_no_session_and_is_refused() -> None:
+    def initialize(count: int) -> bytes:
+        known: dict[str, Any] = {"experimental": {f"k{number}": {} for number in range(count)}}
+        about = {
+            "protocolVersion": VERSION,
+            "capabilities": known,
+            "clientInfo": {"name": "a, b" * 500, "version": "0"},
+        }
+        return called("initialize", about)
+
+    async with mounted() as mount:
+        status, session, body = await ask(mount, initialize(400))
+        assert (status, session) == (413, "")
+        assert json.loads(body)["error"]["code"] == -32600
+        status, own, _ = await ask(mount, initialize(100))
+        assert status == 200
+        assert (await ask(mount, called("ping", {"a": [1] * 5000}), own))[0] == 200, "with a session it may have more"
+
+
+def opening(name: str, keys: Sequence[str] = ()) -> bytes:
+    """Return an `initialize` as large as it may be."""
+    client = {"name": name, "version": "0"}
+    known: dict[str, Any] = {"experimental": {key: {} for key in keys}}
+    params = {"protocolVersion": VERSION, "capabilities": known, "clientInfo": client}
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}, ensure_ascii=False
+    ).encode()
+
+
+@requirement("mcp.http.opening")
+@pytest.mark.parametrize(
+    "body",
+    [
+        opening("\N{GRINNING FACE}" + "a" * 65_000),  # of which each letter takes four bytes
+        opening("a", [f"{number}" + "a" * 240 for number in range(240)]),
+        opening("a", [f"\N{GRINNING FACE}{number}" + "a" * 240 for number in range(240)]),
+    ],
+    ids=["one text", "many names", "many wide names"],
+)
+async def test_a_session_takes_less_than_a_megabyte(body: bytes) -> None:
+    assert 60_000 < len(body) <= MOST_WITHOUT_SESSION
+    async with mounted() as mount:
+        await ask(mount, HELLO)  # which loads everything
+        tracemalloc.start()
+        try:
+            for _ in range(10):
+                assert (await ask(mount, body))[0] == 200
+            gc.collect()
+            assert tracemalloc.get_traced_memory()[0] < 10 * 1024 * 1024
+        finally:
+            tracemalloc.stop()

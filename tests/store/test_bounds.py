@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from sightline.model.ports import Store
 from sightline.store import open_record
 from tests.requirements import requirement
@@ -158,6 +160,33 @@ def test_what_a_crash_left_behind_is_cleared_away(tmp_path: Path) -> None:
     open_record(tmp_path, now=lambda: time.time() + 7200).close()
     assert not nameless.exists()
     assert {path.name for path in folder.iterdir()} == {image_of("cat", 0).sha256, "fresh.part"}
+
+
+@requirement("record.crash_debris")
+def test_images_of_which_an_older_database_knows_nothing_are_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "record"
+    record = open_record(folder)
+    assert record.images.keep("scope", image_of("cat", 0))
+    record.close()
+    backup = (folder / "record.sqlite").read_bytes()
+    record = open_record(folder)
+    newer = {image_of("dog", number).sha256: image_of("dog", number) for number in range(20)}
+    assert all(record.images.keep("scope", image) for image in newer.values())
+    record.close()
+    (folder / "record.sqlite").write_bytes(backup)
+    (folder / "swept").unlink()
+    record = open_record(folder)
+    (aside,) = folder.glob("record.sqlite.damaged-*-blobs")
+    assert {path.name: path.read_bytes() for path in aside.iterdir()} == {
+        name: image.data for name, image in newer.items()
+    }
+    assert [str(aside) in line.message for line in caplog.records] == [True]
+    assert record.images.read("scope", image_of("cat", 0).sha256) == image_of("cat", 0)
+    assert isinstance(record.forget(image_of("cat", 0).sha256), int)
+    assert not aside.exists(), "it goes with the first thing that is forgotten"
+    record.close()
 
 
 @requirement("record.crash_debris")

@@ -186,6 +186,40 @@ def test_a_promise_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 @requirement("consent.kept")
+def test_a_no_that_cannot_be_written_counts_whatever_the_clock_said_before(tmp_path: Path) -> None:
+    clock = [2_000_000_000.0]
+    record = open_record(filled(tmp_path), now=lambda: clock[0])
+    assert record.policy.set_consent("openai", given=True) is None
+    clock[0] -= 86400.0  # it was ahead
+    with full_disk(1):
+        assert isinstance(record.policy.set_consent("openai", given=False), Refusal)
+        assert record.policy.read_consents() == {"openai": False}
+    assert record.policy.read_consents() == {"openai": False}
+    again = open_record(tmp_path, now=lambda: clock[0])
+    assert again.policy.set_consent("openai", given=True) is None
+    assert record.policy.read_consents() == {"openai": True}, "a later word counts"
+    again.close()
+    record.close()
+
+
+@requirement("consent.kept")
+def test_a_no_while_the_record_cannot_be_read_counts_when_it_can(tmp_path: Path) -> None:
+    filled(tmp_path)
+    record = open_record(tmp_path)
+    assert record.policy.set_consent("openai", given=True) is None
+    record.close()
+    whole = (tmp_path / "record.sqlite").read_bytes()
+    (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
+    record = open_record(tmp_path)
+    assert isinstance(record.policy.set_consent("openai", given=False), Refusal)
+    (tmp_path / "record.sqlite").write_bytes(whole)
+    assert record.policy.read_consents() == {"openai": False}
+    assert record.policy.set_consent("openai", given=True) is None
+    assert record.policy.read_consents() == {"openai": True}
+    record.close()
+
+
+@requirement("consent.kept")
 def test_what_stands_in_for_a_record_promises_nothing(tmp_path: Path) -> None:
     (tmp_path / "record.sqlite").write_bytes(b"no database" * 1000)
     record = open_record(tmp_path)

@@ -8,7 +8,7 @@
 | `swept`                    | when the whole record was last swept (the time of the file)                           |
 | `record.sqlite.new-PID`    | what a repair is writing                                                              |
 | `record.sqlite.repairing`  | there while a repair exchanges the files; if it stays there, that repair was killed   |
-| `record.sqlite.damaged-T…` | what a repair has kept of the damaged record; T is the record time                    |
+| `record.sqlite.damaged-T…` | what a repair or a sweep has kept of a damaged record; T is the record time           |
 
 The database is made first, then the key, then the folder for the bytes. So a key or bytes without a database, or bytes
 without a key, mean that something was deleted: that is damage, and nothing is created in its place. Scopes are made
@@ -57,6 +57,7 @@ ROWS, BYTES, KEY = "record.sqlite", "blobs", "scope.key"
 NEW = f"{ROWS}.new-"
 REPAIRING = f"{ROWS}.repairing"
 ASIDE = f"{ROWS}.damaged-"
+ASIDE_BYTES = "-blobs"  # added to the name that begins so: bytes that no row names
 _SWEPT = "swept"
 _KEY_BYTES = 32
 _SWEEP_SECONDS = 3600.0  # a record that is opened again sooner was swept just now
@@ -161,6 +162,12 @@ def drop_unfinished(folder: Path) -> None:
     """Remove the new databases that killed repairs have left. The folder has to be locked."""
     for path in folder.glob(f"{NEW}*"):
         path.unlink(missing_ok=True)
+
+
+def choose_aside(folder: Path, now: int) -> Path:
+    """Return a name under which nothing was kept yet."""
+    used = {path.name.removeprefix(ASIDE).partition("-")[0] for path in folder.glob(f"{ASIDE}*")}
+    return folder / f"{ASIDE}{next(time for time in range(now, now + len(used) + 1) if str(time) not in used)}"
 
 
 def drop_asides(folder: Path, oldest: float = math.inf) -> None:

@@ -6,7 +6,6 @@ A lesson has a row for each thing that was learnt, with days of its own, so that
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from sqlite3 import Connection
@@ -29,7 +28,9 @@ class SqlitePolicy:
     def __init__(self, transactions: Transactions) -> None:
         self.transactions = transactions
         self.trouble: Refusal | None = None  # why the consents could not be read
-        self._withdrawn: dict[str, float] = {}  # when a consent was withdrawn and that could not be written
+        # Consents that were withdrawn and that could not be written, with the times of their rows at that moment, by
+        # which a row that was written later can be told; None: they could not be read.
+        self._withdrawn: dict[str, frozenset[float] | None] = {}
 
     def set_consent(self, provider: str, given: bool) -> Refusal | None:
         """Store a consent. One that is withdrawn counts in this process even if it cannot be written."""
@@ -37,8 +38,18 @@ class SqlitePolicy:
         if refusal is None:
             self._withdrawn.pop(provider, None)
         elif not given:
-            self._withdrawn[provider] = self.transactions.wall()
+            self._withdrawn[provider] = self._read_times(provider)
         return refusal
+
+    def _read_times(self, provider: str) -> frozenset[float] | None:
+        """Return when the rows of a consent were written, or None if the user's own rows cannot be read."""
+        if self.transactions.storage.state == "stand_in":
+            return None
+        try:
+            rows = self.transactions.rows("SELECT at FROM consents NOT INDEXED WHERE provider = ?", provider)
+        except TROUBLES:
+            return None
+        return frozenset(at for (at,) in rows)
 
     @require_durable
     def _write_consent(self, provider: str, given: bool) -> None:
@@ -61,10 +72,18 @@ class SqlitePolicy:
         return self._merge_consents(rows)
 
     def _merge_consents(self, rows: Sequence[Row]) -> Mapping[str, bool]:
-        """Return whether each provider has consent. Where a damaged index has left several rows, a no counts."""
+        """Return whether each provider has consent. Where a damaged index has left several rows, a no counts.
+
+        Of a consent that was withdrawn without being written, only a row that was written later counts. Times are
+        compared for equality alone: the clock may have been put back since the consent was given.
+        """
         said: dict[str, bool] = {}
+        for provider, known in self._withdrawn.items():
+            if known is None:
+                self._withdrawn[provider] = self._read_times(provider)
         for provider, given, at in rows:
-            is_given = bool(given) and at > self._withdrawn.get(provider, -math.inf)
+            before = self._withdrawn.get(provider, frozenset())
+            is_given = bool(given) and before is not None and at not in before
             said[provider] = is_given and said.get(provider, True)
         return dict(sorted(said.items()))
 

@@ -35,7 +35,7 @@ from sightline.model.refusal import Refusal
 from sightline.store.database import Database, examine_file, is_damage
 from sightline.store.files import Files
 from sightline.store.home import (
-    ASIDE,
+    ASIDE_BYTES,
     BYTES,
     KEY,
     NEW,
@@ -44,6 +44,7 @@ from sightline.store.home import (
     Home,
     Swap,
     check_folder,
+    choose_aside,
     create_key,
     drop_unfinished,
     hash_credential,
@@ -184,7 +185,7 @@ def _rebuild(folder: Path, result: Repaired, progress: Progress, identify: Ident
             try:
                 with database.writing() as connection:
                     now = clamp_values(connection, time.time())
-                aside = _choose_aside(folder, int(now))
+                aside = choose_aside(folder, int(now))
                 _renew_key(folder, aside)
                 _adopt(folder, database, now, aside, result, identify)
             finally:
@@ -194,12 +195,6 @@ def _rebuild(folder: Path, result: Repaired, progress: Progress, identify: Ident
             swap(folder, new, Swap(aside.name, result.consents_lost, result.withdrawn))
     finally:
         drop_unfinished(folder)
-
-
-def _choose_aside(folder: Path, now: int) -> Path:
-    """Return a name under which nothing was kept yet."""
-    used = {path.name.removeprefix(ASIDE).partition("-")[0] for path in folder.glob(f"{ASIDE}*")}
-    return folder / f"{ASIDE}{next(time for time in range(now, now + len(used) + 1) if str(time) not in used)}"
 
 
 def _copy(rows: Path, new: Path, *, is_sound: bool, progress: Progress) -> tuple[str, ...]:
@@ -233,7 +228,7 @@ def _adopt(folder: Path, database: Database, now: float, aside: Path, result: Re
                 insert_image(connection, scope, image, now)
             result.adopted += 1
         elif data is not None:
-            result.blobs_aside = f"{aside}-blobs"
+            result.blobs_aside = f"{aside}{ASIDE_BYTES}"
             blobs.move(name, Path(result.blobs_aside))
 
 

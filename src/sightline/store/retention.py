@@ -139,19 +139,16 @@ class Bounds:
     days: float
 
 
-def sweep(
-    connection: Connection, blobs: Blobs, bytes_limit: int, oldest: float, now: float, *, everything: bool = False
-) -> None:
+def sweep(connection: Connection, blobs: Blobs, bytes_limit: int, oldest: float, now: float) -> None:
     """Remove rows last used before `oldest`, those past the limit, and the bytes that no row names any more.
 
-    Both times are record time. With `everything` also bytes that no row ever named, which a crash has left: that means
-    to list all there are.
+    Both times are record time.
     """
     connection.execute("DELETE FROM lessons WHERE expires <= ?", (now,))
     gone = connection.execute(_PAST_BOUNDS, (oldest, bytes_limit)).fetchall()
     for table, row, _ in gone:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))  # noqa: S608, one of TABLES
-    drop_unnamed(connection, blobs, blobs.names() if everything else {blob for *_, blob in gone if blob})
+    drop_unnamed(connection, blobs, {blob for *_, blob in gone if blob})
 
 
 def drop_unnamed(connection: Connection, blobs: Blobs, names: Iterable[str]) -> None:
@@ -160,9 +157,13 @@ def drop_unnamed(connection: Connection, blobs: Blobs, names: Iterable[str]) -> 
     They go within the transaction: a process that keeps the same image meanwhile finds them missing and writes them
     again. A crash in between leaves rows without bytes, which read as not there.
     """
-    for sha256 in names:
-        if connection.execute(_NAMED, (sha256,)).fetchone() is None:
-            blobs.drop(sha256)
+    for sha256 in find_unnamed(connection, names):
+        blobs.drop(sha256)
+
+
+def find_unnamed(connection: Connection, names: Iterable[str]) -> list[str]:
+    """Return those of these bytes that no row names."""
+    return [sha256 for sha256 in names if connection.execute(_NAMED, (sha256,)).fetchone() is None]
 
 
 class Touches:

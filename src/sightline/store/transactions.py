@@ -15,18 +15,21 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from sightline.model.image import Image
 from sightline.model.refusal import Refusal
 from sightline.store.database import Row, is_damage
-from sightline.store.home import Home, drop_asides
-from sightline.store.retention import COARSE, DAY, RecordTime, note_time, read_time, sweep
+from sightline.store.files import Files
+from sightline.store.home import ASIDE_BYTES, Home, choose_aside, drop_asides
+from sightline.store.retention import COARSE, DAY, RecordTime, drop_unnamed, find_unnamed, note_time, read_time, sweep
 from sightline.store.storage import REPAIR, TROUBLES, Clock, ReplacedError, Storage, describe_trouble
 
 _log = logging.getLogger(__name__)
 _WRITES_BETWEEN_SWEEPS = 256
 _TIME_SECONDS = 1.0
+_MOST_OF_A_CRASH = 8  # blobs without rows
 _ATTEMPTS = 3  # to write to a record that is replaced at the same time
 _UNREADABLE = (*TROUBLES, json.JSONDecodeError)
 _DEFERRED_SECONDS = 0.5
@@ -211,9 +214,30 @@ class Transactions:
             self.write_touches()
             with self.begin() as to:
                 limit, oldest = to.home.bounds.bytes - self._allowance, to.now.time - to.home.bounds.days * DAY
-                sweep(to.rows, to.home.blobs, limit, oldest, to.now.time, everything=everything)
+                sweep(to.rows, to.home.blobs, limit, oldest, to.now.time)
                 if everything and self.storage.folder:
+                    self._clear_unnamed(to, self.storage.folder)
                     drop_asides(self.storage.folder, oldest)
+
+    def _clear_unnamed(self, to: Write, folder: Path) -> None:
+        """Remove the bytes that no row names, which a crash has left.
+
+        A crash leaves one for each image that was being written. If there are more, the database is an older one or
+        another one, such as a backup that was restored without the bytes: then they are moved aside.
+        """
+        unnamed, blobs = find_unnamed(to.rows, to.home.blobs.names()), to.home.blobs
+        if len(unnamed) <= _MOST_OF_A_CRASH or not isinstance(blobs, Files):
+            drop_unnamed(to.rows, blobs, unnamed)
+            return
+        aside = choose_aside(folder, int(to.now.time))
+        aside = aside.with_name(f"{aside.name}{ASIDE_BYTES}")
+        for name in unnamed:
+            blobs.move(name, aside)
+        _log.warning(
+            "The record does not know %d of the images beside it, as if its database were an older or another one;"
+            " they were moved to %s",
+            *(len(unnamed), aside),
+        )
 
     @contextmanager
     def _complaining(self) -> Iterator[None]:

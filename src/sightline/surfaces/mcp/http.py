@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,13 @@ from sightline.surfaces.mcp.clients import Terms
 from sightline.surfaces.mcp.large_requests import LIFTED, MOST_BYTES, LiftedRequest, is_large, lift_request
 from sightline.surfaces.mcp.sessions import Caller, Sessions
 from sightline.vision.fairness import Offload
+from sightline.wire.jsonsize import count_values
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 MOST_WITHOUT_SESSION = 64 * 1024  # bytes: what `initialize` says of a client is kept as long as its session
+MOST_VALUES_WITHOUT_SESSION = 500  # a value can take a hundred times the bytes that it is written with
 _RETRY_AFTER_SECONDS = 2
 _SESSION = b"mcp-session-id"
 _VERSION = b"mcp-protocol-version"
@@ -49,6 +52,10 @@ _TOO_LARGE_WITHOUT_SESSION = Refusal(
     "too_large",
     f"a request without a session is at most {MOST_WITHOUT_SESSION >> 10} KB",
     "send initialize first, and the mcp-session-id of its answer with every request",
+)
+_TOO_MANY_WITHOUT_SESSION = replace(
+    _TOO_LARGE_WITHOUT_SESSION,
+    what=f"a request without a session has at most {MOST_VALUES_WITHOUT_SESSION} JSON values",
 )
 _UNKNOWN_SESSION = Refusal("not_found", "Session not found", "send initialize again")
 _STATUSES = {"too_large": 413, "not_found": 404, "unavailable": 503}
@@ -83,7 +90,7 @@ class Mount:
                 await _send_refusal(send, request)
             else:
                 scope[LIFTED] = request
-                await self._serve(scope, _replay(request.body, receive), _Response(send))
+                await self._serve(scope, _replay(request.body, receive), send)
 
     async def _read(self, scope: dict[str, Any], receive: Receive, memory: Reservation) -> LiftedRequest | Refusal:
         """Return a request that the SDK can parse on the event loop, or why there is none."""
@@ -95,6 +102,8 @@ class Mount:
             return body
         if isinstance(body, Beginning) or len(body) > most:
             return too_large
+        if most == MOST_WITHOUT_SESSION and _has_many_values(body):
+            return _UNKNOWN_SESSION if _header(scope, _SESSION) else _TOO_MANY_WITHOUT_SESSION
         if not is_large(body):
             return lift_request(body)
         return await self._offload.run("\n".join(_caller(scope)), lift_request, body)
@@ -106,15 +115,24 @@ class Mount:
             return _TOO_LARGE, MOST_BYTES
         return _UNKNOWN_SESSION if session else _TOO_LARGE_WITHOUT_SESSION, MOST_WITHOUT_SESSION
 
-    async def _serve(self, scope: dict[str, Any], receive: Receive, response: _Response) -> None:
+    async def _serve(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         manager = await self._managing()
-        name = _header(scope, _SESSION)
+        name, caller = _header(scope, _SESSION), _caller(scope)
+        opened: list[str] = []
+
+        def note_session(session: str) -> None:
+            """Add the session that the response opens before its client hears of it."""
+            if not name and session:
+                self._sessions.add(session, caller)
+                opened.append(session)
+
+        response = _Response(send, note_session)
         with self._sessions.using(name):
             await manager.handle_request(scope, receive, response)
         if scope["method"] == "DELETE":
             self._sessions.forget(name)
-        elif not name and response.session:
-            await self._sessions.admit(response.session, _caller(scope))
+        for session in opened:
+            await self._sessions.end_excess(session, caller)
 
     async def _end(self, session: str) -> None:
         """End a session as its client would."""
@@ -159,16 +177,16 @@ class Mount:
 class _Response:
     """Sends a response with all that ASGI lets a message leave out, and errors in one line with what to do."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, note_session: Callable[[str], None]) -> None:
+        """`note_session` is called with the session of a response before its head is sent."""
+        self._send, self._note_session = send, note_session
         self._start: Message | None = None  # of an error, until its body is there
-        self.session = ""  # that was used or opened
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             start = {"headers": [], **message}
             if start["status"] < 400:
-                self.session = _header(start, _SESSION)
+                self._note_session(_header(start, _SESSION))
                 await self._send(start)
             else:
                 self._start = start
@@ -229,6 +247,12 @@ def _caller(scope: dict[str, Any]) -> Caller:
     """Return who opens a session, as far as a request tells."""
     host = scope.get("client") or ("", 0)
     return str(host[0]), next(filter(None, (_header(scope, name) for name in _CREDENTIALS)), "")
+
+
+def _has_many_values(body: bytes | bytearray) -> bool:
+    """Return whether a request has too many values to open a session. What is no object opens none."""
+    most = MOST_VALUES_WITHOUT_SESSION
+    return body.lstrip().startswith(b"{") and count_values(body, most) > most
 
 
 def _is_sessionless(scope: dict[str, Any]) -> bool:

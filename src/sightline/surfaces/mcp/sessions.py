@@ -62,9 +62,12 @@ class Sessions:
         finally:
             session.under_way -= 1
 
-    async def admit(self, name: str, caller: Caller) -> None:
-        """Add a session that was opened, and end those that are too many by it."""
+    def add(self, name: str, caller: Caller) -> None:
+        """Add a session that was opened. Its client may use it as soon as it knows the name."""
         self._open[name] = _Session(caller)
+
+    async def end_excess(self, name: str, caller: Caller) -> None:
+        """End the session that is one too many by this one."""
         own = [each for each, session in self._open.items() if session.caller == caller and each != name]
         if len(own) >= MOST_PER_CALLER:
             await self._end_one(own)

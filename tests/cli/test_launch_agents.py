@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -499,7 +500,8 @@ def test_where_no_file_can_stand_for_copilots_variables_they_alone_point_it() ->
     assert "API_KEY_COMMAND" in keyed.note
     unnamed = launched("copilot", "mcp", "list", env=COPILOT)
     assert (unnamed.argv, unnamed.files) == (("copilot", "mcp", "list"), {})
-    assert unnamed.env == {**HOME, **COPILOT, "COPILOT_PROVIDER_BASE_URL": f"{HERE}/v1"}
+    loopback = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    assert unnamed.env == {**HOME, **COPILOT, "COPILOT_PROVIDER_BASE_URL": f"{HERE}/v1", **loopback}
 
 
 @given(
@@ -565,8 +567,11 @@ def test_any_text_is_read_or_is_none(text: str) -> None:
 def test_files_of_an_agent_that_make_no_sense_are_passed_over(name: str) -> None:
     nonsense = ["{", "[1]", '{"modelProviders": [], "providers": 5, "provider": [], "env": 3, "security": 1}']
     for text in nonsense:
-        found = launch([name], Place(HOME, HERE, FOLDER, lambda path, text=text: text))  # type: ignore[misc]
-        assert isinstance(found, Launch)
+
+        def read(path: Path, text: str = text) -> str | None:
+            return None if path.name == "bunfig.toml" else text  # one that cannot be read is refused
+
+        assert isinstance(launch([name], Place(HOME, HERE, FOLDER, read)), Launch)
 
 
 @given(

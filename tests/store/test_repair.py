@@ -300,6 +300,28 @@ def test_a_record_of_a_later_version_is_left_alone(folder: Path) -> None:
     assert (folder / "record.sqlite").read_bytes() == before
 
 
+@requirement("store.repair", "record.damage.found")
+@pytest.mark.parametrize("version", [0, 1, len(STEPS) - 1])
+def test_a_database_of_another_program_is_refused_and_left_alone(folder: Path, version: int) -> None:
+    for path in folder.glob("record.sqlite*"):
+        path.unlink()
+    database = sqlite3.connect(folder / "record.sqlite")
+    database.execute("CREATE TABLE theirs (anything, b BLOB)")
+    database.execute(f"PRAGMA user_version = {version}")
+    database.commit()
+    database.close()
+    before = (folder / "record.sqlite").read_bytes()
+    refusal, trouble = repair(folder), check_health(folder, 60).trouble
+    record = open_record(folder)
+    for each in (refusal, trouble, record.find_trouble()):
+        assert isinstance(each, Refusal)
+        assert each.code == "corrupt"
+        assert "another program" in each.what
+        assert "move record.sqlite away" in each.remedy
+    record.close()
+    assert (folder / "record.sqlite").read_bytes() == before
+
+
 @requirement("store.repair")
 def test_where_there_is_no_record_there_is_nothing_to_repair(tmp_path: Path) -> None:
     refusal = repair(tmp_path / "none")

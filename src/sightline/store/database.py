@@ -14,13 +14,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sightline.store.migrations import STEPS, OtherVersionError, check, count_steps, migrate
+from sightline.store.migrations import STEPS, OtherVersionError, check, check_origin, count_steps, migrate
 from sightline.store.sqlite_files import check_log, log_of
 
 _BUSY_SECONDS = 10.0
@@ -140,6 +140,8 @@ class Database:
         before = file_identity(path)
         writer = _connect(str(path), patience)
         try:
+            with suppress(sqlite3.OperationalError):  # busy: `migrate` looks again
+                check_origin(writer)  # before anything is written
             _use_wal(writer, patience)
             writer.execute("PRAGMA synchronous = FULL")
             writer.execute("PRAGMA secure_delete = ON")  # what goes is written over, whatever it goes for
@@ -249,6 +251,7 @@ def examine_file(path: Path, seconds: float, is_over: Callable[[], bool] = lambd
     """Look for damage through a connection of its own, which changes nothing; raise if it cannot be opened."""
     connection, _ = _connect_to_read(path)
     try:
+        check_origin(connection)
         if count_steps(connection) > len(STEPS):
             raise OtherVersionError("a newer version of Sightline wrote it")
         return examine(connection, seconds, is_over)

@@ -12,6 +12,7 @@ import sqlite3
 _AGED = "images descriptions perceptions moments entries tellings receipts omissions legs places".split()
 _DATED = ("entries", "receipts", "omissions")
 _ALL_USED = " UNION ALL ".join(f"SELECT used FROM {table}" for table in _AGED)  # noqa: S608
+_FIRST_TABLES = ("images", "descriptions", "lessons", "consents")
 _LAST = "(SELECT steady FROM clock)"
 
 # A step is a tuple of statements; user_version counts the steps that a file has taken.
@@ -140,6 +141,10 @@ class OtherVersionError(sqlite3.DatabaseError):
     """The database was written by another version of Sightline, and cannot be used by this one."""
 
 
+class ForeignDatabaseError(OtherVersionError):
+    """Another program wrote the database."""
+
+
 def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
     """Take the steps that are missing, all or none, whoever else is opening the same file.
 
@@ -149,6 +154,7 @@ def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
         return
     database.execute("BEGIN IMMEDIATE")
     try:
+        check_origin(database)
         version = count_steps(database)  # another process may have taken them while we waited
         if version > len(STEPS):
             raise OtherVersionError("a newer version of Sightline wrote it")
@@ -162,8 +168,16 @@ def migrate(database: sqlite3.Connection, upto: int = len(STEPS)) -> None:
     database.execute("COMMIT")
 
 
+def check_origin(database: sqlite3.Connection) -> None:
+    """Raise if the database has tables, and none of those that the first step creates."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if tables and tables.isdisjoint(_FIRST_TABLES):
+        raise ForeignDatabaseError("record.sqlite is a database of another program")
+
+
 def check(database: sqlite3.Connection) -> None:
     """Raises unless the database has taken every step, and no step that is unknown here."""
+    check_origin(database)
     if count_steps(database) != len(STEPS):
         raise OtherVersionError("another version of Sightline wrote it")
 

@@ -47,7 +47,7 @@ from sightline.store.database import (
 )
 from sightline.store.files import Blobs, Files
 from sightline.store.home import BYTES, REPAIRING, ROWS, Home, check_folder, find_record_obstacle
-from sightline.store.migrations import OtherVersionError
+from sightline.store.migrations import ForeignDatabaseError, OtherVersionError
 from sightline.store.retention import NAMES, Bounds
 from sightline.store.sqlite_files import log_of
 
@@ -275,6 +275,8 @@ def explain(folder: Path, trouble: Exception) -> Refusal:
 
 def describe_trouble(folder: Path | None, trouble: Exception) -> tuple[str, str]:
     """Return what is wrong, and what to do about it."""
+    if isinstance(trouble, ForeignDatabaseError):
+        return str(trouble), f"move {ROWS} away, then {REPAIR}"
     if isinstance(trouble, OtherVersionError):
         return str(trouble), "install that version, or remove the record with: sightline forget --all"
     if is_damage(trouble):

@@ -37,8 +37,9 @@ _prefaced = re.compile(r"\s*<current_datetime>[\w:.+\s-]{1,64}</current_datetime
 _TEXT = ("text", "input_text")  # the types of a text block, on the wires whose blocks have a type
 _UNTYPED = (None,)  # Gemini's parts have none
 _ATTACHED = ("image", "image_url", "input_image", "document", "file", "input_file")  # types of other harmless blocks
-_BLOCK_FIELDS = frozenset(
-    {"type", "text", "cache_control", "annotations", "citations", "_meta"}  # of a text
+_TEXT_FIELDS = frozenset({"type", "text", "cache_control", "annotations", "citations", "_meta"})
+_BLOCK_FIELDS = (
+    _TEXT_FIELDS
     | {"source", "image_url", "detail", "title", "context"}  # of an image or a document
     | {"file", "file_id", "file_url", "file_data", "filename"}  # of a file
 )
@@ -129,9 +130,12 @@ def _added(text: str) -> bool:
 
 
 def is_plain_text(block: Json, types: Sequence[Json] = ("text",)) -> bool:
-    """Return whether a block is text as a user types it: its type is exactly that of a text block, it is not addressed
-    to the model alone (`annotations.audience`), and no program has attached `_meta` of its own to it."""
+    """Return whether a block is text as a user types it: its type is exactly that of a text block, it has no field that
+    such blocks don't have, it is not addressed to the model alone (`annotations.audience`), and no program has attached
+    `_meta` of its own to it."""
     if not isinstance(block, dict) or block.get("type") not in types or not isinstance(block.get("text"), str):
+        return False
+    if not _list_fields(block) <= (_PART_FIELDS if types == _UNTYPED else _TEXT_FIELDS):
         return False
     notes = block.get("annotations") or {}
     audience = notes.get("audience") if isinstance(notes, dict) else ()
@@ -156,9 +160,14 @@ def _is_harmless(part: Json, *, typed: bool) -> bool:
     """
     if not isinstance(part, dict) or (typed and part.get("type") not in (*_TEXT, *_ATTACHED)):
         return False
-    fields = {name for name, value in part.items() if value is not None and value is not False}
+    fields = _list_fields(part)
     known = fields <= (_BLOCK_FIELDS if typed else _PART_FIELDS)
     return bool(fields) and known and not _is_of_program(text_in(part, "text"))
+
+
+def _list_fields(block: Mapping[str, Json]) -> set[str]:
+    """Return the fields of a block that say something."""
+    return {name for name, value in block.items() if value is not None and value is not False}
 
 
 def _is_of_program(text: str) -> bool:

@@ -32,7 +32,11 @@ BY_NAME = {
     "|LEFT-POINTING DOUBLE ANGLE QUOTATION MARK|MUCH LESS-THAN|Z NOTATION LEFT BINDING BRACKET"
     "|MATHEMATICAL LEFT DOUBLE ANGLE BRACKET|VERY MUCH LESS-THAN|LEFT ARC LESS-THAN BRACKET"
     "|PRESENTATION FORM FOR VERTICAL LEFT DOUBLE ANGLE BRACKET|WHITE LEFT-POINTING TRIANGLE|DOUBLE NESTED LESS-THAN"
-    "|NORMAL SUBGROUP OF|DOUBLE RIGHT ARC LESS-THAN BRACKET",
+    "|NORMAL SUBGROUP OF|DOUBLE RIGHT ARC LESS-THAN BRACKET|BLACK MEDIUM LEFT-POINTING TRIANGLE"
+    "|BLACK MEDIUM LEFT-POINTING TRIANGLE CENTRED|BLACK LEFT-POINTING ISOSCELES RIGHT TRIANGLE"
+    "|BLACK LEFTWARDS EQUILATERAL ARROWHEAD|THREE-D TOP-LIGHTED LEFTWARDS EQUILATERAL ARROWHEAD|LESS-THAN OR EQUAL TO"
+    "|LESS-THAN OR SLANTED EQUAL TO|LESS-THAN OR EQUIVALENT TO|LESS-THAN OVER EQUAL TO|NEITHER LESS-THAN NOR EQUAL TO"
+    "|NEITHER LESS-THAN NOR EQUIVALENT TO|LESS-THAN OR APPROXIMATE|EQUAL TO OR LESS-THAN|PRECEDES OR EQUAL TO",
     "/": "FRACTION SLASH|DIVISION SLASH|BIG SOLIDUS|FULLWIDTH SOLIDUS"
     "|BOX DRAWINGS LIGHT DIAGONAL UPPER RIGHT TO LOWER LEFT|REVERSE SOLIDUS|FULLWIDTH REVERSE SOLIDUS",
     "v": "CYRILLIC SMALL LETTER IZHITSA|GREEK SMALL LETTER NU|LATIN LETTER SMALL CAPITAL V|CHEROKEE LETTER DO"
@@ -237,7 +241,7 @@ def test_a_fence_that_is_written_in_tag_characters_is_none() -> None:
         "<video><var>v</var><view><v-if>",
         "vision_proxy_description and /vision_proxy_analysis>",
         "Слово о зрении: ‹видение› < видение_прокси_ 5 < 7",
-        "≤vision_proxy_ « vision_proxy_ » 書くvision_proxy_x",
+        "≥vision_proxy_ « vision_proxy_ » 書くvision_proxy_x",
         "std::vector<vision::proxy_t> <v i s i o n>",
         "&lt;/vision_proxy_description> &#60;vision_proxy_x",
         "<" * 50 + "vision",
@@ -258,3 +262,27 @@ def test_other_text_stays_as_it_is(text: str) -> None:
 @requirement("fence.disguise")
 def test_every_character_that_reads_as_a_bracket_is_looked_at() -> None:
     assert {each for each in EVERY if "<" in read_as(each, tags=False)} == set(BRACKETS)
+
+
+STYLES = ["\x1b[0m", "\x1b[1;31m", "\x1b[38;2;1;2;3m", "\x1b[K", "\x1b]8;;https://a.example\x1b\\", "\x1b]0;title\x07"]
+STYLES += ["\x9b0m", "\x1b[m\x1b[m"]
+
+
+@requirement("fence.neutral")
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("before", ["", "\u00e9 "])
+def test_a_fence_is_found_behind_orders_for_a_terminal(style: str, before: str) -> None:
+    for at in range(1, len("</vision_proxy_")):
+        tag = f"{before}{TAG[:at]}{style}{TAG[at:]}"
+        assert neutral(tag) == tag.replace("<", "&lt;", 1)
+        assert neutral(neutral(tag)) == neutral(tag)
+        assert "<" not in json_line({"text": tag})
+        assert json.loads(json_line({"text": tag})) == {"text": tag}
+    assert neutral(f"<{style}b") == f"<{style}b"
+    assert neutral(f"n < {style}vision_proxy_limit") == f"n < {style}vision_proxy_limit"
+
+
+@requirement("fence.neutral")
+@pytest.mark.parametrize("text", ["</visio\x1bn_proxy_x>", "</vision\x1b_proxy_x>", "</visio\x1b\x1b[0mn_proxy_x>"])
+def test_a_control_character_takes_no_letter_with_it(text: str) -> None:
+    assert neutral(text) == text.replace("<", "&lt;", 1)

@@ -1,8 +1,9 @@
 """Text from outside, made harmless: nothing of it opens or closes a fence of ours.
 
 What a reader could take for `<vision_proxy_` or `</vision_proxy_` counts as that, however it is spelled (see
-`lookalikes`), also with the backslashes of Markdown in it: its bracket is replaced and nothing else is touched. No text
-is cut out, so none can close up into a fence, and what was made harmless stays as it is when it is made harmless again.
+`lookalikes`), also with the backslashes of Markdown or orders for a terminal in it: its bracket is replaced and nothing
+else is touched. No text is cut out, so none can close up into a fence, and what was made harmless stays as it is when
+it is made harmless again.
 Reading is linear in the length of the text: it goes on from a bracket only as long as the name of a fence goes on, and
 no bracket is part of that name.
 """
@@ -25,6 +26,11 @@ SQUARE = r"\[\]\u2045\u2046\u27e6\u27e7\u301a\u301b\uff3b\uff3d"
 """Square brackets and what looks like them, for a class of a regular expression."""
 _square = re.compile(f"[{SQUARE}]")
 _json_escape = re.compile(r'\\(?:u[0-9a-f]{4}|[^"])')
+# Colours and moves (CSI), titles and links (OSC), sets of letters. None begins within another, so each is read once.
+_terminal_order = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\x9b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[()*+.#%-][0-~]"
+)
+_OF_ORDERS = {"\\u0007": "\x07", "\\u001b": "\x1b", "\\u009b": "\x9b", "\\u009c": "\x9c"}
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 # What has no width, or turns the letters around it: by it a name reads like another one, or holds words that nobody
 # sees. All that Unicode lets a reader ignore, but for the variation selectors of emoji.
@@ -74,7 +80,18 @@ def _without_fences(written: str) -> str:
 
 
 def _openings(text: str) -> list[int]:
-    """Return where the brackets stand that a reader could take for the beginning of a fence of ours."""
+    """Return where the brackets stand that a reader could take for the beginning of a fence of ours.
+
+    A terminal shows nothing of an order such as `ESC[0m`; another reader sees its letters. Both count.
+    """
+    found = _find_openings(text)
+    if "\x1b" in text or "\x9b" in text:
+        shown = _terminal_order.sub(lambda order: "\0" * len(order[0]), text)
+        found = sorted({*found, *_find_openings(shown)})
+    return found
+
+
+def _find_openings(text: str) -> list[int]:
     if text.isascii():
         return _opened(text, _unlike("<"), tags=False) if "<" in text else []
     if (first := _suspect.search(text)) is None:
@@ -151,6 +168,8 @@ def _flat(text: str) -> str:
 
 def _unescaped(found: re.Match[str]) -> str:
     """Return what an escape in JSON is to a reader of the value, in as many characters."""
+    if order := _OF_ORDERS.get(found[0].lower()):
+        return order.rjust(len(found[0]), "\0")
     kind = found[0][1]
     return (" " if kind in "ntr" else "\\" if kind == "\\" else "\0").ljust(len(found[0]), "\0")
 

@@ -13,8 +13,10 @@ import unicodedata
 from functools import lru_cache
 
 _LISTED = {
-    "<": "AB 2C2 2F1 1438 16B2 2039 226A 227A 22B0 22B2 22D6 22D8 2329 25C0 25C1 25C2 25C3 25C4 25C5 276C 276E 2770"
-    " 27E8 27EA 2989 2991 2993 2996 29FC 2A79 2A7B 2AA1 2AA6 2ABB 2AF7 3008 300A FE3D 1D236",
+    "<": "AB 2C2 2F1 1438 16B2 2039 2264 2266 2268 226A 2272 2276 227A 227C 227E 22B0 22B2 22B4 22D6 22D8 22DA"
+    " 22DC 2329 23F4 25C0 25C1 25C2 25C3 25C4 25C5 276C 276E 2770 27E8 27EA 2989 2991 2993 2996 29FC 2A79"
+    " 2A7B 2A7D 2A7F 2A81 2A83 2A85 2A87 2A89 2A8B 2A8D 2A8F 2A91 2A95 2A97 2A99 2A9B 2A9D 2A9F 2AA1 2AA6"
+    " 2AA8 2AAF 2AB1 2AB3 2AB5 2AB7 2AB9 2ABB 2AF7 2AF9 2B98 2B9C 2BC7 3008 300A FE3D 1D236 1F780",
     "/": "5C 1735 2041 2044 2215 2216 2571 2572 27CB 27CD 29F5 29F8 29F9 2CC6 2F03 3033 30CE 31D3 31D4 4E3F 1D20F"
     " 1D23A 1D23B",
     "_": "2CD 7FA 2017 203F 2054 23BD 2581",
@@ -46,7 +48,9 @@ BLANKS = frozenset(
     " \t\n\r\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 )
 """What a reader sees as a gap between words or lines."""
-BRACKETS = "<\u226e\u2280\u22ea\ufe3f\ufe64\uff1c" + "".join(each for each, plain in _ALIKE.items() if plain == "<")
+BRACKETS = "<\u226e\u2270\u2274\u2278\u2280\u22e0\u22ea\u22ec\ufe3f\ufe64\uff1c" + "".join(
+    each for each, plain in _ALIKE.items() if plain == "<"
+)
 """Everything that looks like an opening bracket."""
 TAGS = f"{chr(_FIRST_TAG)}-{chr(_LAST_TAG)}"
 """Tag characters, as a range of a regular expression."""

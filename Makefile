@@ -30,7 +30,7 @@ demo: setup ## a blind model asked about a screenshot, before and after, offline
 	@$(BIN)/python demo/demo.py
 
 test: check ## make check, then the whole suite
-	@$(BIN)/python -m pytest --quiet
+	@$(BIN)/python -m pytest --quiet -rs
 
 check: setup ## format, lint, strict types, the room rules, the requirements manifest
 	@$(BIN)/ruff format --check --quiet . || { echo "check: not formatted; run: make format"; exit 1; }

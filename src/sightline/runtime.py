@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from sightline.dial import Dialler, ProxyFor
 from sightline.engine import Engine, Options
@@ -84,7 +84,7 @@ def build_runtime(
     if isinstance(providers.own, Refusal):
         return providers.own
     record = open_record(settings.folder, kind=settings.record)
-    references = settings.values["references"] is True
+    references = settings.references
     return _assemble(settings, record, found, providers, _build_workers(), readers(), reach, references=references)
 
 
@@ -138,7 +138,7 @@ def _assemble(
         local=_find_local(settings, reading),
         lent_only=lent_only,
     )
-    cache_size = cast("int", settings.values["cacheSize"])
+    cache_size = settings.cache_size
     vision = VisionService(record, chooser.choose, ground_by(settings), cache_size=cache_size)
     engine = _build_engine(settings, record, vision, workers, reach, references=references)
     return Runtime(settings, record, found, dialler, providers, chooser, vision, workers, reading, engine)
@@ -173,18 +173,18 @@ def _build_engine(
         question=QUESTION,
         mode=settings.mode,
         max_images=settings.max_images_per_turn,
-        context=settings.values["includeContext"] is True,
-        max_batch=cast("int", settings.values["maxBatch"]),
-        alike=cast("float", settings.values["pHashSimilarityThreshold"]),
-        joint_turns=settings.values["joint"] == "turn",
-        boxes=settings.values["boxes"] is True,
+        context=settings.include_context,
+        max_batch=settings.max_batch,
+        alike=settings.phash_similarity_threshold,
+        joint_turns=settings.joint == "turn",
+        boxes=settings.boxes,
         overrides=overrides_of(settings),
         retention=settings.retention,
         hoist=settings.hoist,
         web=grant_network(network=settings.network),
         reach=lambda: readable_folders(settings) if reach is None else reach,
         references=references,
-        image_model=str(settings.values["imageModel"]),
+        image_model=settings.image_model,
     )
     return Engine(record, vision, options, workers)
 

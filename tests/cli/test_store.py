@@ -119,7 +119,7 @@ def test_doctor_says_that_a_file_system_is_read_only(record: Path) -> None:
     mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
     alone = next((way for way in (["unshare", "-m"], ["unshare", "-rm"]) if can_mount(way)), None)
     if alone is None:
-        pytest.skip("nothing can be mounted here")
+        pytest.skip("no file system can be mounted here")
     ended = subprocess.run(
         [*alone, "sh", "-c", mount, str(record), *COMMAND, "doctor", "--json"],
         capture_output=True, text=True, env=environment(**ALONE), check=False,

@@ -127,7 +127,7 @@ def check_tool_call(
 
 
 def _check(door: Door, images: object, question: str, crop: object, model: object) -> Asking | Refusal:
-    most = cast("int", _settings(door).values["maxImagesPerCall"])
+    most = _settings(door).max_images_per_call
     if len(question) > LONGEST_QUESTION:
         remedy = f"ask in at most {LONGEST_QUESTION:,}"
         return Refusal("invalid_input", f"the question has {len(question):,} characters", remedy)
@@ -280,7 +280,7 @@ class _Call:
         if self.asking.by_tool or len(self.found) < 2:
             return [], None
         hashes = [self.door.workers.ask("hash", each.vision.image.data) for each in self.found]
-        threshold = cast("float", self.settings.values["pHashSimilarityThreshold"])
+        threshold = self.settings.phash_similarity_threshold
         alike = list(joint.similar(likeness(hashes), threshold))
         hints = joint.hints([each.vision.filename for each in self.found], alike)
         return hints, max((how for *_, how in alike), default=None)
@@ -298,7 +298,7 @@ class _Call:
             keeps=lambda seer: save or seer != LOCAL,
             save=self._save if save else None,
             in_memory=True,
-            shared=bool(self.settings.values["cacheSize"]),
+            shared=bool(self.settings.cache_size),
             refresh=save,
         )
 
@@ -314,7 +314,7 @@ class _Call:
         turn, turns = self.door.turn, self.door.turns
         if not self.asking.by_tool or turn is None:
             return None
-        most = cast("int", self.settings.values["maxToolCallsPerTurn"])
+        most = self.settings.max_tool_calls_per_turn
         return Quota(
             lambda: None if turns.takes(turn, most) else TOO_OFTEN,
             lambda: turns.gives_back(turn),
@@ -375,7 +375,7 @@ def build_analysis(made: VisionResult, asking: Asking, settings: Settings) -> An
 
 
 def _write_boxes(made: VisionResult, settings: Settings, room: int) -> str:
-    return write_boxes(made.images, made.find_boxes(), room) if settings.values["boxes"] else ""
+    return write_boxes(made.images, made.find_boxes(), room) if settings.boxes else ""
 
 
 def name_form(crop: Crop | None) -> str:

@@ -10,17 +10,16 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import PurePath
 from typing import Literal, cast
 
+from sightline.api.given_file import MIB, File, check_size, read_file, refuse_kind
 from sightline.api.results import MOST_OF_A_VIDEO, MOST_OF_AN_IMAGE, Envelope, Refused
 from sightline.api.session import NATIVE, Door
 from sightline.model.asking import Document, Usage
-from sightline.model.base64_text import decoded_size
 from sightline.model.fence import neutral, sound
-from sightline.model.image import MAX_BYTES, Image, base64_length
+from sightline.model.image import Image, base64_length
 from sightline.model.ports import Seer
 from sightline.model.records import Entry
 from sightline.model.refusal import Refusal
@@ -29,12 +28,10 @@ from sightline.passes.fit import target
 from sightline.passes.words import fallen
 from sightline.pixels.decode_limits import within_bounds
 from sightline.pixels.fit import fitted, task
-from sightline.pixels.probe import PDF, Kind, kind_of
+from sightline.pixels.probe import PDF
 from sightline.pixels.worker import Workers
 from sightline.runtime import shared_runtime
 from sightline.settings import Settings, load
-from sightline.sources import file as files
-from sightline.sources import inline
 from sightline.vision import schema as json_schema
 from sightline.vision.bridge import wait
 from sightline.vision.capabilities import provider_of, supports_pdf, supports_video, supports_vision
@@ -48,39 +45,19 @@ Fit = Literal["auto", "never"]
 Method = Literal["auto", "native", "frames"]
 Ability = Literal["vision", "pdf", "video"]
 DESCRIBE_VIDEO = "Describe this video in detail."
-MIB = 1024 * 1024
-_OPENING = 4096  # bytes that tell what a file is
 _IMAGE_BYTES = 5 * MIB  # of an image that is sent as it is
-_DOCUMENT_BYTES = 32 * MIB
 _SHAPE = 'write {"type": "json_schema", "schema": {"type": "object", …}}'
 _TAKEN = "give a PNG, JPEG, GIF, WEBP or PDF"
 _FILMED = "give an MP4, MOV or WebM"
 _PAGES = "nothing here draws its pages: name a model that takes PDFs, as gemini/gemini-2.5-pro does"
 _SAY = "the setting `models` says what is not known: {0}"
 _FILM = "name a model that takes videos themselves"
-_ONE = Refusal("invalid_input", "exactly one file is asked about", "give one of its path, its address and its base64")
 _NOBODY = Refusal(
     "unavailable",
     "no model is named, and the setting `seer` is off",
     "name one as PROVIDER/MODEL, or set seer to auto",
     stage="model",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file as it came."""
-
-    data: bytes = field(repr=False)
-    name: str = ""
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
-
-    @property
-    def kind(self) -> Kind:
-        return kind_of(self.data[:_OPENING])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +105,7 @@ def check_image_call(
     fit: object = None,
 ) -> Ask | Refusal:
     settings = door.settings or load()
-    how = settings.values["visionFit"] if fit is None else fit
+    how = settings.vision_fit if fit is None else fit
     schema = _read_schema(door, format)
 
     def read() -> Subject | Refusal:
@@ -234,7 +211,7 @@ def _answer(ask: Ask | Refusal) -> Envelope | Refused:
 
 
 def _build_request(ask: Ask, subject: Subject, fitter: _Fitter) -> VisionRequest:
-    remembers = bool(ask.settings.values["visionCache"])
+    remembers = ask.settings.vision_cache
     image, document = subject.image, subject.document
     return VisionRequest(
         scope=ask.door.scope,
@@ -346,61 +323,16 @@ def _write_entries(ask: Ask, subject: Subject, attempt: Attempt) -> Sequence[Ent
     return (replace(entry, cost_usd=0.0) if attempt.cached else entry,)
 
 
-def read_file(door: Door, path: object, url: object, base64: object = None) -> File | Refusal:
-    """Return the one file of a call, read under the rules of the way in which it is given."""
-    match [path, url, base64]:
-        case [str() | PurePath() as named, None, None]:
-            return _read_path(door, str(named))
-        case [None, str(address), None]:
-            return _fetch(door, address)
-        case [None, None, str(text)]:
-            return _decode(text)
-        case [_, None, None] | [None, _, None] | [None, None, _] if (path, url, base64) != (None, None, None):
-            return Refusal("invalid_input", "the file is not given as text", "give its path, address or base64 as text")
-        case _:
-            return _ONE
-
-
-def _read_path(door: Door, path: str) -> File | Refusal:
-    if not PurePath(path).is_absolute():
-        return Refusal("invalid_input", "file_path is not absolute", "write the whole path")
-    file = files.read(path, door.policy)
-    return replace(file, stage="file") if isinstance(file, Refusal) else File(file.data, sound(file.name))
-
-
-def _fetch(door: Door, url: str) -> File | Refusal:
-    """Fetch the file: to ask about an address is what the tool is for, and it needs no other grant."""
-    from sightline.sources import web
-
-    page = wait(web.read(url, door.network or web.Grant(), most=_DOCUMENT_BYTES))
-    return replace(page, stage="address") if isinstance(page, Refusal) else File(page.data, sound(page.name))
-
-
-def _decode(text: str) -> File | Refusal:
-    raw = text.encode("utf-8", "replace")
-    if decoded_size(raw) > MAX_BYTES:
-        what = f"the file is larger than {MAX_BYTES // MIB} MiB"
-        return Refusal("too_large", what, "give a smaller one", stage="file")
-    data = inline.decode(raw)
-    if isinstance(data, Refusal):
-        return replace(data, stage="file")
-    return File(data) if data else _refuse_kind("the file is empty", "give its bytes")
-
-
-def _refuse_kind(what: str, remedy: str) -> Refusal:
-    return Refusal("unsupported_type", what, remedy, stage="file")
-
-
 def _open(door: Door, settings: Settings, file: File, fit: Fit) -> Subject | Refusal:
     """Return an image with all its pixels, or a PDF as it is."""
     if file.kind is PDF:
-        paper = _check_size(file)
+        paper = check_size(file)
         if isinstance(paper, Refusal):
             return paper
         document = Document(file.kind.mime, file.data, name=file.name)
         return Subject(file.sha256, partial(_admit_pdf, settings, fit), document=document)
     if file.kind.family != "bitmap":
-        return _refuse_kind(f"this is {file.kind.name}", _TAKEN)
+        return refuse_kind(f"this is {file.kind.name}", _TAKEN)
     picture = within_bounds(file.data)
     no = picture if isinstance(picture, Refusal) else _check_unfitted(file) if fit == "never" else None
     checked = no or door.workers.ask("check", file.data)
@@ -413,7 +345,7 @@ def _open(door: Door, settings: Settings, file: File, fit: Fit) -> Subject | Ref
 def _check_unfitted(file: File) -> Refusal | None:
     """Return why an image cannot be sent as it is."""
     if file.kind.mime not in NATIVE:
-        return _refuse_kind(f"this is {file.kind.name}", "with fit auto it is converted")
+        return refuse_kind(f"this is {file.kind.name}", "with fit auto it is converted")
     if len(file.data) > _IMAGE_BYTES:
         return Refusal("too_large", "the image is larger than 5 MiB", "with fit auto it is made smaller")
     return None
@@ -421,15 +353,8 @@ def _check_unfitted(file: File) -> Refusal | None:
 
 def _check_video(file: File) -> File | Refusal:
     if file.kind.family != "video":
-        return _refuse_kind(f"this is {file.kind.name}, not a video", _FILMED)
-    return _check_size(file)
-
-
-def _check_size(file: File) -> File | Refusal:
-    if len(file.data) > _DOCUMENT_BYTES:
-        what = f"{file.kind.name} of more than 32 MiB is not sent"
-        return Refusal("too_large", what, "give a smaller one", stage="file")
-    return file
+        return refuse_kind(f"this is {file.kind.name}, not a video", _FILMED)
+    return check_size(file)
 
 
 _SUPPORTS: Mapping[Ability, Callable[[str, str, Settings], bool]] = {

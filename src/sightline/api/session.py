@@ -115,7 +115,7 @@ def door(settings: Settings | None = None, *, network: bool | None = None, turn:
         shared_workers(),
         toolset=known.toolset,
         owner=True,
-        here=None if known.values["listImages"] == "all" else tuple(filter(None, [find_working_folder()])),
+        here=None if known.list_images == "all" else tuple(filter(None, [find_working_folder()])),
         network=grant,
         settings=known,
         turn=turn,

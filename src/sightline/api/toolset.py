@@ -388,4 +388,4 @@ def _asked(door: Door, tool: Tool) -> bool:
     settings = door.settings
     if settings is None or tool.always:
         return settings is not None
-    return settings.mode != "off" and settings.values["tool"] != "off"
+    return settings.mode != "off" and settings.tool != "off"

@@ -86,11 +86,6 @@ class Settings:
     store: str
     blobs: str
 
-    @property
-    def values(self) -> Mapping[str, Json]:
-        """Return `json_values`. Use the typed fields instead."""
-        return self.json_values
-
     def override(self, values: Mapping[str, Json], source: str = "") -> Settings:
         """Return these settings with other values, by key; `source`: what decided them, if that changes, too."""
         json_values = {**self.json_values, **values}

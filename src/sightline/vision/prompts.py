@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, cast
 
 from sightline.grounding.families import FALLBACK, format_of
 from sightline.grounding.formats import FORMATS
@@ -100,14 +99,14 @@ class Prompt:
 
 def find_coordinate_form(settings: Settings, seer: str, named: Sequence[str] = ()) -> str:
     """Return the form in which a seer, which may also be known by the names `named`, is asked for coordinates."""
-    if not settings.values["grounding"] or seer == LOCAL:  # which measures instead
+    if not settings.grounding or seer == LOCAL:  # which measures instead
         return NO_FORM
     return grounding_of(settings, (seer, *named))
 
 
 def entries_of(settings: Settings) -> dict[str, str]:
     """The user's word about how models write coordinates."""
-    said = cast("Mapping[str, Any]", settings.values["groundingModels"])
+    said = settings.grounding_models
     return {model: str(entry["format"] if isinstance(entry, dict) else entry) for model, entry in said.items()}
 
 

@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from pkgutil import iter_modules
@@ -23,15 +24,15 @@ from sightline.cli import verbs
 from sightline.cli.main import main
 
 _LOADED = multiprocessing.get_context("forkserver")
-_LOADED.set_forkserver_preload(
-    [
-        *(f"sightline.cli.verbs.{module.name}" for module in iter_modules(verbs.__path__)),
-        *(f"sightline.cli.{verb}" for verb in ("run", "setup", "doctor", "store")),
-        *(f"sightline.{room}" for room in ("commands.answer", "look", "seers.registry", "cli.compose")),
-        *(f"sightline.surfaces.{part}" for part in ("acp.relay", "acp.eyes", "acp.ready", "mcp.service")),
-        "mcp.server.streamable_http_manager",
-    ]
-)
+_PRELOADED = [
+    *(f"sightline.cli.verbs.{module.name}" for module in iter_modules(verbs.__path__)),
+    *(f"sightline.{name}" for name in ("commands.answer", "api", "runtime", "vision.chooser", "cli.compose")),
+    *(f"sightline.surfaces.{name}" for name in ("acp.relay", "acp.eyes", "acp.capability", "mcp.service")),
+    "mcp.server.streamable_http_manager",
+]
+# The fork server passes over what it cannot import, and every command would be slower without a word.
+assert all(map(find_spec, _PRELOADED))
+_LOADED.set_forkserver_preload(_PRELOADED)
 
 
 class Forked:

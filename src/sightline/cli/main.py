@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "serve": ("start the proxy on this machine", lambda: import_module("sightline.cli.verbs.serve")),
-    "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.run")),
-    "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.setup")),
-    "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.doctor")),
+    "run": ("start an agent with a proxy of its own", lambda: import_module("sightline.cli.verbs.run")),
+    "setup": ("show the lines that point an agent here", lambda: import_module("sightline.cli.verbs.setup")),
+    "doctor": ("show what is set up and what is missing", lambda: import_module("sightline.cli.verbs.doctor")),
     "view": ("see an image, or a part of it", lambda: import_module("sightline.cli.verbs.view")),
     "describe": ("ask what is to be seen in images", lambda: import_module("sightline.cli.verbs.describe")),
     "redescribe": ("describe an image anew", lambda: import_module("sightline.cli.verbs.describe").RedescribeVerb),
@@ -35,7 +35,7 @@ VERBS: Mapping[str, tuple[str, Callable[[], Verb]]] = {
     "config": ("show or change settings", lambda: import_module("sightline.cli.verbs.config")),
     "usage": ("show what looking has cost", lambda: import_module("sightline.cli.verbs.usage")),
     "forget": ("forget images and all that was said of them", lambda: import_module("sightline.cli.verbs.forget")),
-    "store": ("repair the record", lambda: import_module("sightline.cli.store")),
+    "store": ("repair the record", lambda: import_module("sightline.cli.verbs.store")),
     "consent": ("say where images may be sent", lambda: import_module("sightline.cli.verbs.vision_proxy").ConsentVerb),
 }
 
